@@ -1,21 +1,22 @@
 """Counting and timing writes costs the sender under 2 % of a write.
 
 What the preloaded library adds to a call is measured where a call is cheapest, writing to /dev/null
-from Python: a process with it and one without it take turns of some milliseconds on one core, and
-each round has fresh ones. It is set against the time that one write of the fastest row with a write
-per message takes. (The rows' own throughput with and without counting differs by less than its
-noise: a socket's two ends disturb each other.)
+from Python: a process with it and one without it take turns of a millisecond or two on one core,
+and each round has fresh ones. It is set against the time that one write of the fastest row with a
+write per message takes. (The rows' own throughput with and without counting differs by less than
+its noise: a socket's two ends disturb each other.)
 """
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from statistics import median
 
-from pairs import bench, flat_out_case, measured, side_by_side, verdict
+from pairs import SEED, bench, flat_out_case, measured, side_by_side, verdict
 
 from tinygram_bench.host.write_counter import Counting
 from tinygram_bench.model.result import Figure
@@ -45,7 +46,8 @@ for _ in sys.stdin:
 
 def main() -> int:
     with bench() as stream:
-        added_ns = figure_of([_added_ns(stream.counting) for _ in range(_ROUNDS)])
+        dice = random.Random(SEED)
+        added_ns = figure_of([_added_ns(stream.counting, dice) for _ in range(_ROUNDS)])
         write_ns = min(
             figure_of([_write_ns(measured(stream.run_case(case, 0))) for _ in range(7)]).median
             for case in (
@@ -63,14 +65,14 @@ def main() -> int:
     return 0 if verdict("what counting adds to a write", share.high < 0.02, figures) else 1
 
 
-def _added_ns(counting: Counting) -> float:
+def _added_ns(counting: Counting, dice: random.Random) -> float:
     """What it adds to a call, in nanoseconds: the median over turns that follow each other."""
     with ExitStack() as stack:
         sides = {
             name: stack.enter_context(_caller(given)).turn_ns
             for name, given in (("counted", counting), ("uncounted", None))
         }
-        turns_ns = side_by_side(sides, _TURNS)
+        turns_ns = side_by_side(sides, _TURNS, dice)
     pairs = zip(turns_ns["counted"], turns_ns["uncounted"], strict=True)
     return median(counted - uncounted for counted, uncounted in pairs)
 
@@ -88,7 +90,9 @@ class _Caller:
         assert self._process.stdout
         self._process.stdin.write("turn\n")
         self._process.stdin.flush()
-        took_ns, counted = self._process.stdout.readline().split()
+        line = self._process.stdout.readline()
+        assert line, f"it ended with {self._process.wait()}"
+        took_ns, counted = line.split()
         assert int(counted) == self._counted_calls, counted
         return float(took_ns)
 

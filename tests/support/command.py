@@ -14,8 +14,6 @@ import pytest
 from tests.support.processes import Started
 from tests.support.waiting import GONE_S, wait_until
 
-from tinygram_bench.cli import main
-
 
 @dataclass(frozen=True)
 class Done:
@@ -110,6 +108,8 @@ def refusal(
     words: Sequence[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> str:
     """The one line in which `tinygram WORDS` is refused, in this process; its exit status is 2."""
+    from tinygram_bench.cli import main
+
     monkeypatch.setattr(sys, "argv", ["tinygram", *words])
     with pytest.raises(SystemExit, match=r"^2$"):
         main()

@@ -150,7 +150,7 @@ impl Threads {
             Writer::Asleep(Some(_)) => !would_fill,
             _ => self.coalescer.must_hold() && !(would_fill && self.taken_bytes == 0),
         };
-        is_expected && !self.coalescer.watches_time() && !self.coalescer.is_to_look()
+        is_expected && !self.coalescer.watches_time() && !self.coalescer.would_look()
     }
 
     fn must_tell(&self) -> bool {

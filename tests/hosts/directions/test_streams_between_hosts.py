@@ -37,7 +37,11 @@ LOADS: dict[str, tuple[object, ...]] = {
     ),
     "in both directions over TLS": ("stream", "--bidirectional", "--tls", *WAYS, *PACED),
     "calls over TLS": (*RR, "--tls"),
-    "echoes over TLS": (*ECHO, "--tls"),
+    "echoes over TLS": (
+        *(*ECHO, "--tls", "--only", "asyncio/protocol", "--only", "asyncio/tinygram/protocol"),
+        *("--only", "uvloop/protocol", "--only", "uvloop/tinygram/protocol"),
+        *("--only", "asyncio/aiofastnet/protocol"),
+    ),
 }
 
 

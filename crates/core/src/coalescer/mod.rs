@@ -309,11 +309,10 @@ impl Coalescer {
         let held_bytes = self.pending().len();
         debug_assert!(written <= held_bytes + message.len());
         let of_batch = held_bytes > 0 && written > 0;
-        let messages = self.buffer.messages();
-        let due_ns = self.due_ns();
+        let (messages, due_ns) = (self.buffer.messages(), self.due_ns());
         self.policy
             .on_written(end_ns, messages, Writer::Sender { of_batch });
-        if written <= SMALL_BYTES && written == held_bytes + message.len() {
+        if (1..=SMALL_BYTES).contains(&written) && written == held_bytes + message.len() {
             self.policy.on_small_write(end_ns.saturating_sub(start_ns));
         }
         if of_batch {
@@ -324,6 +323,7 @@ impl Coalescer {
         let rest = &message[written.saturating_sub(held_bytes)..];
         if !rest.is_empty() && self.buffer.is_empty() {
             self.buffer.begin(start_ns);
+            self.policy.on_batch(messages.saturating_sub(1));
         }
         self.buffer.push(rest);
     }

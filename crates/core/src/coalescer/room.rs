@@ -33,7 +33,7 @@ impl Coalescer {
     #[inline]
     #[must_use]
     pub fn hold_expected(&mut self, message: &[u8]) -> bool {
-        self.buffer.messages() < self.room.look_at && self.hold_with_others(message)
+        self.buffer.messages() + 1 < self.room.look_at && self.hold_with_others(message)
     }
 
     /// With many senders: hold up to `bytes` more the short way, as far as the policy need not know each

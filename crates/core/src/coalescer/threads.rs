@@ -62,13 +62,18 @@ impl Coalescer {
         self.pending().len() + more_bytes >= self.max_bytes
     }
 
-    /// Whether the sender of a message that can only be held must ask [`Coalescer::is_overdue`].
+    /// Whether the sender of the last message, which could only be held, must ask [`Coalescer::is_overdue`].
     #[inline]
     pub fn is_to_look(&self) -> bool {
         self.buffer.messages() >= self.policy.look_at()
     }
 
-    /// Whether what is held has waited so long for the writing thread that a sender must write it
+    /// Whether the sender of one message more would have to.
+    pub fn would_look(&self) -> bool {
+        self.buffer.messages() + 1 >= self.policy.look_at()
+    }
+
+    /// A sender looks: whether what is held has waited so long for the writing thread that it must write it
     /// now, because of [`Reason::Deadline`].
     pub fn is_overdue(&mut self, now_ns: u64) -> bool {
         self.policy.on_look(self.moment(now_ns)) && !self.is_blocked

@@ -3,6 +3,8 @@
 /// The least and the most that anything is taken to cost, whatever a clock says.
 const LEAST_NS: u64 = 500;
 const MOST_NS: u64 = 100_000;
+/// A doubt takes this part off: half of the price in some 700.
+const DOUBT_SHARE: u64 = 1_024;
 
 /// A percentile of all samples, nearly: each moves it a step towards itself, however far away it is, so
 /// that the few which the scheduler or the kernel has stretched do not count for more than others.
@@ -44,6 +46,11 @@ impl Price {
         };
     }
 
+    /// Nobody has measured it this time: it may have fallen, and who waits too long for news tries again.
+    pub(super) fn doubt(&mut self) {
+        self.ns = (self.ns - self.ns / DOUBT_SHARE).max(LEAST_NS);
+    }
+
     /// The price in nanoseconds; never 0.
     pub(super) fn ns(self) -> u64 {
         self.ns
@@ -65,6 +72,33 @@ mod tests {
             let part = price.ns() as f64 / each_ns as f64;
             assert!((0.9..1.1).contains(&part), "{each_ns}: {part}");
         }
+    }
+
+    #[test]
+    fn a_low_price_comes_to_what_one_sample_in_nine_is_below() {
+        let mut price = Price::low(10_000);
+        for sample in 0..2_000 {
+            // Spread evenly over 4 to 13 µs, in an order that is none.
+            price.note(4_000 + 9_000 * (sample * 7_919 % 2_000) / 2_000);
+        }
+        assert!((4_000..6_000).contains(&price.ns()), "{}", price.ns());
+    }
+
+    #[test]
+    fn a_price_that_nobody_measures_is_doubted_until_somebody_does() {
+        let mut price = Price::median(8_000);
+        for _ in 0..712 {
+            price.doubt();
+        }
+        assert!((3_900..4_400).contains(&price.ns()), "{}", price.ns());
+        for _ in 0..20_000 {
+            price.doubt();
+        }
+        assert_eq!(
+            price.ns(),
+            1_023,
+            "what is left has no whole part to take off"
+        );
     }
 
     #[test]

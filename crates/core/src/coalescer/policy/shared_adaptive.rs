@@ -7,8 +7,8 @@
 //! follows another, and how long the thread takes to come when it is told.
 //!
 //! On the senders' core the thread comes when they rest. Where they do not, the next one writes what is
-//! held. Messages that come faster than they can be written one by one are left together for longer; for
-//! whether they do is seen only while none is written, one of many in a row is held to look.
+//! held. Messages that come faster than they can be written one by one are left together for longer.
+//! Whether they do shows only while none is written, so after many in a row the next is held to look.
 
 #[cfg(test)]
 mod tests;
@@ -22,22 +22,24 @@ const WRITE_NS: u64 = 4_000;
 const WAKE_NS: u64 = 5_000;
 /// No more messages than these are few, however dear a wake-up is.
 const MOST_FEW: u64 = 8;
-/// After so many times the price of a write without one senders have time.
+/// Senders that have written nothing for so many times the price of a write are not busy.
 const REST_WRITES: u64 = 12;
 /// Messages that come within this part of the price of a write after one, or after each other, are a burst.
 const CLOSE_SHARE: u64 = 3;
-/// Of so many messages in a row, each within the price of a write after the one before, one is held.
+/// After so many messages, each within the price of a write after the one before, the next is held.
 const IN_A_ROW: u64 = 64;
-/// After so many times the price of a write without the thread, though it was told, the next sender writes:
-/// nobody rests, and the thread has no core.
+/// A sender waits for so many times the price of a write for the thread that was told, and then writes.
 const PATIENT_WRITES: u64 = 2;
 /// Senders keep up with messages whose gaps leave this part of the price of a write beside it.
 const SPARE_SHARE: u64 = 4;
-/// Twice as long each time, as often as this, while messages come faster than they could be written one by
-/// one; and longer at once within a burst, after which its sender may rest.
+/// The wait doubles, as often as this, while messages come within this part of the price of a write: the
+/// more of them a batch has, the less its write costs each.
+const FAST_SHARE: u64 = 2;
 const MOST_DOUBLINGS: u32 = 4;
+/// It is so long at least within a burst, after which its sender may rest.
 const DOUBLINGS_IN_BURST: u32 = 2;
-/// How often during that time a sender looks at the clock, at every 64th message at least.
+/// A sender looks at the clock after this part of the time that messages have been held for, at every 64th
+/// message at least.
 const LOOKS: u64 = 4;
 const MOST_STEP: u64 = 64;
 
@@ -46,32 +48,33 @@ pub(in super::super) struct SharedAdaptive {
     /// No message is held longer, as far as the scheduler lets somebody write it.
     most_ns: u64,
     write: Price,
-    /// What the thread's coming takes when senders have time, usually; and at best, when they have not: then
-    /// it waits for them, too, which is not its price.
-    rested_wake: Price,
+    /// What the thread's coming takes while senders are busy, at best: it waits for them, too.
     wake: Price,
-    /// When the thread was told to come for what is held; `None`: it has come.
-    told_ns: Option<u64>,
+    /// What it takes when they are not, usually.
+    rested_wake: Price,
+    /// When the thread was told to come for what is held, and whether senders were not busy before;
+    /// `None`: it has come.
+    told: Option<(u64, bool)>,
     /// Messages handed over before the burst, and before the batch.
     before_burst: u64,
     before_batch: u64,
-    /// Whether senders had time before the burst.
+    /// Whether senders were not busy before the burst.
     is_rested: bool,
     /// Whether the last burst, or the thread's last visit, had more than a few.
     expects_many: bool,
-    /// Whether the message that comes follows a write: then its receiver need not be woken.
+    /// Whether the message that comes follows a write so soon that its receiver need not be woken.
     follows: bool,
-    /// How many messages have followed one since a rest, or since the last look.
+    /// How many messages in a row were written by their senders, or held to look, without a gap.
     in_a_row: u64,
     /// Whether what a sender wrote in the thread's place had come faster than it could be written one by
     /// one: then the next messages are held, too.
     holds_on: bool,
-    /// How often in a row it had come so fast that longer holds make far fewer writes.
+    /// How often the wait for the thread has doubled.
     doublings: u32,
     /// The number of the message whose sender looks at the clock.
     look_at: u64,
     last_write_ns: u64,
-    /// Whether the thread has written since the burst began: its visit ends it.
+    /// Whether what was taken out has been written since the burst began: that ends it.
     has_visited: bool,
 }
 
@@ -79,16 +82,15 @@ impl Policy for SharedAdaptive {
     /// A message comes while nothing is held: whether its sender is to write it.
     fn on_message(&mut self, at: Moment) -> Option<Reason> {
         let idle_ns = at.now_ns.saturating_sub(self.last_write_ns);
-        self.follows = idle_ns < self.write.ns();
-        if !self.follows {
+        // Not by the price alone: one that has risen by mistake would never be measured again.
+        self.follows = idle_ns < self.write.ns().min(WRITE_NS);
+        if idle_ns >= self.write.ns() {
             self.in_a_row = 0;
             self.keep_up();
         }
         if self.has_visited || !self.is_close(idle_ns) {
-            self.expects_many = !self.are_few(at.messages - self.before_burst);
-            self.before_burst = at.messages;
+            self.end_burst(at.messages);
             self.is_rested = idle_ns >= REST_WRITES * self.write.ns();
-            self.has_visited = false;
         }
         if self.holds_on {
             return None;
@@ -104,16 +106,18 @@ impl Policy for SharedAdaptive {
 
     fn on_batch(&mut self, messages: u64) {
         self.before_batch = messages;
+        // What leaves as a batch is no small write that follows another.
+        self.follows = false;
         // The second message's sender looks first.
         self.look_at = messages + 2;
     }
 
     /// The writing thread comes.
     fn on_tick(&mut self, at: Moment, _: bool) -> Option<Reason> {
-        if let Some(told_ns) = self.told_ns.take() {
+        if let Some((told_ns, is_rested)) = self.told.take() {
             let took_ns = at.now_ns.saturating_sub(told_ns);
             self.wake.note(took_ns);
-            if self.is_rested {
+            if is_rested {
                 self.rested_wake.note(took_ns);
             }
         }
@@ -132,11 +136,12 @@ impl Policy for SharedAdaptive {
         let batch = at.messages.saturating_sub(self.before_batch).max(1);
         let gap_ns = held_ns / (batch - 1).max(1);
         self.look_later(at.messages, batch, held_ns, gap_ns);
-        let is_overdue = held_ns >= self.patience_ns(gap_ns);
+        let is_overdue = !at.is_blocked && held_ns >= self.patience_ns(gap_ns);
         if is_overdue {
-            let since_write_ns = at.now_ns.saturating_sub(self.last_write_ns);
-            let each_ns = (since_write_ns + self.write.ns()) / batch;
-            self.end_look(at.messages, gap_ns, each_ns);
+            // A rest before the batch is no gap of it.
+            let before_ns = at.now_ns.saturating_sub(self.last_write_ns);
+            let since_ns = before_ns.min(held_ns + gap_ns.max(self.write.ns()));
+            self.end_look(at.messages, gap_ns, (since_ns + self.write.ns()) / batch);
         }
         is_overdue
     }
@@ -148,18 +153,19 @@ impl Policy for SharedAdaptive {
             self.keep_up();
             // Where it was told to write the rest of what was taken, its coming was no visit; and
             // where a sender has written a full batch in its place, there may be nothing to come for.
-            self.told_ns = None;
+            self.told = None;
         }
     }
 
     fn on_small_write(&mut self, took_ns: u64) {
-        if self.follows {
+        // One that has to wake its receiver costs more, and a write no more than that.
+        if self.follows || took_ns < self.write.ns() {
             self.write.note(took_ns);
         }
     }
 
     fn on_told(&mut self, now_ns: u64) {
-        self.told_ns = Some(now_ns);
+        self.told = Some((now_ns, self.is_rested));
     }
 }
 
@@ -168,9 +174,9 @@ impl SharedAdaptive {
         Self {
             most_ns,
             write: Price::median(WRITE_NS),
-            rested_wake: Price::median(WAKE_NS),
             wake: Price::low(WAKE_NS),
-            told_ns: None,
+            rested_wake: Price::median(WAKE_NS),
+            told: None,
             before_burst: 0,
             before_batch: 0,
             is_rested: false,
@@ -185,18 +191,31 @@ impl SharedAdaptive {
         }
     }
 
+    /// A burst has ended, and tells what the next one will be like.
+    fn end_burst(&mut self, messages: u64) {
+        let burst = messages - self.before_burst;
+        self.expects_many = !self.are_few(burst);
+        if self.expects_many && burst <= MOST_FEW {
+            self.write.doubt();
+        }
+        self.before_burst = messages;
+        self.has_visited = false;
+    }
+
     /// Whether so many messages at a time cost no more written by their senders, one after the other, than
     /// left to the thread: the delays of all of them, and the CPU time.
     fn are_few(&self, burst: u64) -> bool {
-        let write_ns = self.write.ns();
+        if burst > MOST_FEW {
+            return false;
+        }
         let wake = if self.is_rested {
             self.rested_wake
         } else {
             self.wake
         };
-        let by_senders_ns = (burst + burst * (burst + 1) / 2) * write_ns;
-        let by_thread_ns = (1 + burst) * (write_ns + wake.ns());
-        burst <= MOST_FEW && by_senders_ns <= by_thread_ns
+        let by_senders_ns = (burst + burst * (burst + 1) / 2) * self.write.ns();
+        let by_thread_ns = (1 + burst) * (self.write.ns() + wake.ns());
+        by_senders_ns <= by_thread_ns
     }
 
     fn is_close(&self, gap_ns: u64) -> bool {
@@ -215,19 +234,19 @@ impl SharedAdaptive {
     /// A sender is about to write what the thread has not come for: messages that came one each `gap_ns`, or
     /// `each_ns` with the time of a write.
     fn end_look(&mut self, messages: u64, gap_ns: u64, each_ns: u64) {
-        self.follows = false;
-        self.in_a_row = 0;
         let write_ns = self.write.ns();
+        self.in_a_row = 0;
         if each_ns >= write_ns + write_ns / SPARE_SHARE {
             self.before_burst = messages;
             self.expects_many = false;
-            return self.keep_up();
+            self.keep_up();
+        } else {
+            self.holds_on = true;
+            self.doublings = match gap_ns < write_ns / FAST_SHARE {
+                true => MOST_DOUBLINGS.min(self.doublings + 1),
+                false => 0,
+            };
         }
-        self.holds_on = true;
-        self.doublings = match gap_ns < write_ns / 2 {
-            true => MOST_DOUBLINGS.min(self.doublings + 1),
-            false => 0,
-        };
     }
 
     /// Senders keep up with what comes.
@@ -236,11 +255,13 @@ impl SharedAdaptive {
         self.doublings = 0;
     }
 
-    /// A sender looks some times before it writes, and more seldom the longer it does not; but before there are twice
-    /// as many messages, for the next ones may come more slowly.
+    /// When a sender looks again: not long after the wait is over, and when there are twice as many messages
+    /// at the latest, for the next ones may come more slowly.
     fn look_later(&mut self, messages: u64, batch: u64, held_ns: u64, gap_ns: u64) {
-        let held_ns = held_ns.max(PATIENT_WRITES * self.write.ns());
-        let step = held_ns.min(self.most_ns) / LOOKS / gap_ns.max(1);
+        let patience_ns = self.patience_ns(gap_ns);
+        let part_ns = held_ns.max(PATIENT_WRITES * self.write.ns()) / LOOKS;
+        let left_ns = patience_ns.saturating_sub(held_ns);
+        let step = part_ns.min(left_ns) / gap_ns.max(1);
         self.look_at = messages + step.clamp(1, batch.min(MOST_STEP));
     }
 }

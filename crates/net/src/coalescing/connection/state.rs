@@ -263,8 +263,11 @@ mod tests {
         let mut state = State::new(Coalescer::of_threads(knobs).unwrap());
         state.coalescer.hold(b"a", || NOW_NS);
         state.open_room(usize::MAX);
+        assert!(!state.coalescer.is_to_look());
+        assert!(!state.coalescer.hold_expected(b"b"), "its sender looks");
+        state.coalescer.hold(b"b", || NOW_NS + 1);
         assert!(state.coalescer.is_to_look());
-        assert!(!state.coalescer.hold_expected(b"b"));
+        assert!(state.coalescer.is_overdue(NOW_NS + 1));
     }
 
     #[test]

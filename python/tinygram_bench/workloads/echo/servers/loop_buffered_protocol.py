@@ -19,11 +19,7 @@ class Echo(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        sock = transport.get_extra_info("socket")
-        if self._service.is_stranger(sock, transport.get_extra_info("peername")):
-            self._transport.abort()
-            return
-        self._service.accepted(sock)
+        self._service.begin(transport)
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - the size is ours to say
         return self._buffer

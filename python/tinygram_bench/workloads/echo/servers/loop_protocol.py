@@ -17,11 +17,7 @@ class Echo(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        sock = transport.get_extra_info("socket")
-        if self._service.is_stranger(sock, transport.get_extra_info("peername")):
-            self._transport.abort()
-            return
-        self._service.accepted(sock)
+        self._service.begin(transport)
 
     def data_received(self, data: bytes) -> None:
         for reply in self._replies(data):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import cast
 
 from tinygram_bench.workloads.echo.servers.service import Service
 
@@ -28,12 +27,8 @@ class _Connection(asyncio.StreamReaderProtocol):
         self._service = service
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        sock = transport.get_extra_info("socket")
-        if self._service.is_stranger(sock, transport.get_extra_info("peername")):
-            cast(asyncio.Transport, transport).abort()
-            return
-        self._service.accepted(sock)
-        super().connection_made(transport)
+        if self._service.begin(transport):
+            super().connection_made(transport)
 
 
 async def _serve(service: Service) -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import ssl
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from typing import Protocol
+from typing import Protocol, cast
 
 import tinygram
 from tinygram_bench import _native
@@ -42,6 +40,7 @@ class Service:
         self.sends_whole_buffer = order.fault == WHOLE_BUFFER
         self.tls = None if order.tls is None else server_context(order.tls)
         self._client = order.client
+        self._asks_at_accept = order.tls is not None and order.token is not None
         self._strangers = 0
         self.strangers: Callable[[], int] = lambda: self._strangers
         """How many connections were turned away so far; a server may count them itself."""
@@ -60,16 +59,21 @@ class Service:
     def is_stranger(self, connection: Connection, peer: tuple[str, int] | None) -> bool:
         """Whether a new connection from `peer` is another program's; if so, count it.
 
-        Close it then. It is to be asked before anything is read; over TLS an event loop's
-        connections have been asked before the handshake.
+        Close it then. It is to be asked once, before anything is read.
         """
-        return self.tls is None and self.is_others(connection, peer)
-
-    def is_others(self, connection: Connection, peer: tuple[str, int] | None) -> bool:
-        """The same of a connection that was just accepted, over TLS, too."""
         is_other = not self._client.admits(connection.fileno(), peer and peer[0])
         self._strangers += is_other
         return is_other
+
+    def begin(self, transport: asyncio.BaseTransport) -> bool:
+        """Prepare an event loop's new connection; False: it is a stranger's, and was ended."""
+        sock = transport.get_extra_info("socket")
+        peer = transport.get_extra_info("peername")
+        if not self._asks_at_accept and self.is_stranger(sock, peer):
+            cast(asyncio.Transport, transport).abort()
+            return False
+        self.accepted(sock)
+        return True
 
     def accepted(self, connection: Connection) -> None:
         """Set a new connection's TCP_NODELAY as the strategy wants it, and count its writes."""
@@ -84,52 +88,58 @@ class Service:
         return Messages(self.order.message_bytes).cut
 
     async def serve(self, make_protocol: Callable[[], asyncio.BaseProtocol]) -> None:
-        """Serve on the running loop, for ever; the transports are those of the implementation."""
-        listener = self.listening()
-        if self.tls is None:
-            await self._serve_plain(listener, make_protocol)
-        else:
-            await self._serve_encrypted(listener, self.tls, make_protocol)
+        """Serve on the running loop, for ever; the transports are those of the implementation.
 
-    async def _serve_plain(
+        A loop that accepts a connection begins TLS with its first byte; a token comes before.
+        """
+        listener = self.listening()
+        if not self._asks_at_accept:
+            await self._serve_accepted(listener, make_protocol)
+        elif self.order.runtime == "uvloop" and self.order.implementation != "aiofastnet":
+            await self._serve_uvloop(listener, make_protocol)
+        else:
+            known = _Known(fileno=listener.detach())
+            known.is_stranger = self.is_stranger
+            await self._serve_accepted(known, make_protocol)
+
+    async def _serve_accepted(
         self, listener: socket.socket, make_protocol: Callable[[], asyncio.BaseProtocol]
     ) -> None:
+        """What the loop accepts."""
         loop = asyncio.get_running_loop()
         if self.order.implementation == "aiofastnet":
             import aiofastnet
 
             server = await aiofastnet.create_server(
-                loop, make_protocol, sock=listener, backlog=BACKLOG
+                loop, make_protocol, sock=listener, backlog=BACKLOG, ssl=self.tls
             )
         else:
-            server = await loop.create_server(make_protocol, sock=listener, backlog=BACKLOG)
+            server = await loop.create_server(
+                make_protocol, sock=listener, backlog=BACKLOG, ssl=self.tls
+            )
         await server.serve_forever()
 
-    async def _serve_encrypted(
-        self,
-        listener: socket.socket,
-        tls: ssl.SSLContext,
-        make_protocol: Callable[[], asyncio.BaseProtocol],
+    async def _serve_uvloop(
+        self, listener: socket.socket, make_protocol: Callable[[], asyncio.BaseProtocol]
     ) -> None:
-        """Accept connections here: what tells whose they are comes before the handshake."""
+        """What is accepted here, since uvloop's server asks no socket of Python's."""
         loop = asyncio.get_running_loop()
         listener.setblocking(False)
 
         async def encrypt(sock: socket.socket) -> None:
-            # The client that does not end its handshake reports it.
-            with suppress(OSError):
-                if self.order.implementation == "aiofastnet":
-                    import aiofastnet
-
-                    await aiofastnet.connect_accepted_socket(loop, make_protocol, sock, ssl=tls)
-                else:
-                    await loop.connect_accepted_socket(make_protocol, sock, ssl=tls)
+            try:
+                await loop.connect_accepted_socket(make_protocol, sock, ssl=self.tls)
+            except OSError:
+                # A handshake that fails, or takes a minute, is reported by the client.
+                sock.close()
 
         async with asyncio.TaskGroup() as handshakes:
             while True:
                 sock, peer = await loop.sock_accept(listener)
-                if self.is_others(sock, peer):
+                if self.is_stranger(sock, peer):
                     sock.close()
+                    # Others have their turn, however many strangers there are.
+                    await asyncio.sleep(0)
                 else:
                     handshakes.create_task(encrypt(sock))
 
@@ -139,6 +149,19 @@ class Service:
         if self.order.implementation == "tinygram":
             return tinygram.new_event_loop(base, strategy=self.order.strategy)
         return base()
+
+
+class _Known(socket.socket):
+    """A listener that hands over no connection of a stranger."""
+
+    is_stranger: Callable[[Connection, tuple[str, int] | None], bool]
+
+    def accept(self) -> tuple[socket.socket, tuple[str, int]]:
+        while True:
+            sock, peer = super().accept()
+            if not self.is_stranger(sock, peer):
+                return sock, peer
+            sock.close()
 
 
 def _whole(data: Data) -> Sequence[Data]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import ssl
 import sys
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -11,6 +12,9 @@ from contextlib import ExitStack, suppress
 
 import tinygram
 from tinygram_bench.workloads.echo.servers.service import Data, Service
+
+_HANDSHAKE_S = 60.0
+"""As long as event loops wait."""
 
 Send = Callable[[Data], object]
 """Hands one reply over: `sock.sendall`, or the library's `send`."""
@@ -24,7 +28,7 @@ def serve(service: Service, echo: Echo) -> None:
     with ThreadPoolExecutor(service.order.connections) as pool:
         while True:
             sock, peer = listener.accept()
-            if service.is_others(sock, peer):
+            if service.is_stranger(sock, peer):
                 sock.close()
                 continue
             pool.submit(_serve_one, service, sock, echo).add_done_callback(_end_with_failure)
@@ -35,7 +39,12 @@ def _serve_one(service: Service, sock: socket.socket, echo: Echo) -> None:
         stack.enter_context(sock)
         stack.enter_context(suppress(ConnectionError))  # The client has left.
         if service.tls is not None:
-            sock = stack.enter_context(service.tls.wrap_socket(sock, server_side=True))
+            sock.settimeout(_HANDSHAKE_S)
+            try:
+                sock = stack.enter_context(service.tls.wrap_socket(sock, server_side=True))
+            except (ssl.SSLError, TimeoutError):
+                return  # The client reports it.
+            sock.settimeout(None)
         send: Send = sock.sendall
         if service.order.implementation == "tinygram":
             out = tinygram.CoalescingSocket(sock, strategy=service.order.strategy)
