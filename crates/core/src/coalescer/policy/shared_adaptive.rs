@@ -35,7 +35,7 @@ const SPARE_SHARE: u64 = 4;
 /// The wait doubles, as often as this, while messages come within this part of the price of a write: the
 /// more of them a batch has, the less its write costs each.
 const FAST_SHARE: u64 = 2;
-const MOST_DOUBLINGS: u32 = 4;
+const MOST_DOUBLINGS: u32 = 5;
 /// It is so long at least within a burst, after which its sender may rest.
 const DOUBLINGS_IN_BURST: u32 = 2;
 /// A sender looks at the clock after this part of the time that messages have been held for, at every 64th

@@ -271,7 +271,7 @@ fn messages_that_always_come_faster_than_they_can_be_written_are_held_twice_as_l
         connection.rest(1_600);
     }
     // One of so many in a row is held to look whether they do.
-    for writes in [2, 4, 8, 16, 32, 32] {
+    for writes in [2, 4, 8, 16, 32, 64, 64] {
         assert!(
             connection
                 .adaptive
