@@ -12,11 +12,11 @@ mod watched;
 
 use super::{
     failure::{Failure, FlushError, SendError},
-    ground::{MutexGuard, send_now},
+    ground::{MutexGuard, monotonic_ns, send_now},
     served::{NextVisit, Served},
     writer::Writer,
 };
-use crate::{clock::monotonic_ns, socket};
+use crate::socket;
 use acknowledged::{Acknowledged, Unacknowledged};
 use descriptor::Descriptor;
 use state::{Duty, State, Taken};

@@ -4,13 +4,10 @@ use super::{
     Connection,
     state::{Duty, State},
 };
-use crate::{
-    clock::monotonic_ns,
-    coalescing::{
-        failure::{Failure, SendError},
-        ground::send_now,
-        served::Served,
-    },
+use crate::coalescing::{
+    failure::{Failure, SendError},
+    ground::{monotonic_ns, send_now},
+    served::Served,
 };
 use std::sync::Arc;
 use tinygram_core::{Next, Reason};

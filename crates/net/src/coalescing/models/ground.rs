@@ -1,5 +1,5 @@
 //! What connections stand on in the loom models: loom's locks, a kernel that takes a few bytes at a
-//! time, and a number of forks that a model sets.
+//! time, a clock that goes on when it is read, and a number of forks that a model sets.
 
 pub(super) use loom::sync::{Condvar, Mutex, MutexGuard, atomic::AtomicPtr};
 
@@ -12,6 +12,9 @@ use std::{
 /// The most bytes that one write takes: small enough that every message is cut.
 const MOST_PER_WRITE: usize = 3;
 
+/// From one reading of the clock to the next, in nanoseconds: what is decided by it is the same each time.
+const CLOCK_STEP_NS: u64 = 1_000;
+
 loom::lazy_static! {
     static ref KERNEL: Kernel = Kernel::default();
 }
@@ -23,6 +26,11 @@ struct Kernel {
     /// How many bytes it takes before the connection is reset; 0: it never is.
     resets_after: AtomicU64,
     forks: AtomicU64,
+    now_ns: AtomicU64,
+}
+
+pub(super) fn monotonic_ns() -> u64 {
+    KERNEL.now_ns.fetch_add(CLOCK_STEP_NS, Ordering::Relaxed)
 }
 
 pub(super) fn send_now(_: RawFd, head: &[u8], tail: &[u8]) -> io::Result<usize> {
