@@ -119,11 +119,11 @@ proof: ## check the proof of what the strategy `competitive` promises; needs Coq
 stubtest: $(STAMPS)/dev
 	$(BIN)/stubtest --mypy-config-file pyproject.toml tinygram._native tinygram_bench._native
 
-# Tests wait about as much as they compute: five at a time keep two cores busy. Files start in their order,
+# Tests wait more than they compute: four at a time keep two cores busy. Files start in their order,
 # for the longest have few tests, and would else begin last.
 .PHONY: pytest
 pytest: $(STAMPS)/dev $(STAMPS)/older-uvloop
-	$(BIN)/pytest -n 5 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 # Some need root, and are skipped.
 .PHONY: test-user

