@@ -41,12 +41,10 @@ demo: build ## build, then send small messages in every way, side by side
 	@$(BIN)/tinygram stream
 
 # Tests wait more than they compute. What only computes runs beside them, in the time that they leave; the
-# Rust tests but for the simulation's have deadlines of milliseconds, and come after it. ALSO: further targets
-# to run beside them.
+# Rust tests but for the simulation's have deadlines of milliseconds, and come after it.
 .PHONY: test
 test: $(STAMPS)/real $(STAMPS)/older-uvloop ## lint, types, documentation and the tests
-	@$(BIN)/python scripts/beside "$(MAKE) --no-print-directory checks $(ALSO)" \
-		$(MAKE) --no-print-directory pytest
+	@$(BIN)/python scripts/beside "$(MAKE) --no-print-directory checks" $(MAKE) --no-print-directory pytest
 	$(CARGO) test --quiet --workspace --locked --exclude tinygram-simulation
 
 .PHONY: fuzz
