@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from hypothesis import settings
 # `tests.…` is importable however pytest is started.
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.support.command import Command
+from tests.support.command import Command, Refused
 
 # The same examples every time, and no deadline: a slow machine is no fault of the code.
 settings.register_profile("tinygram", derandomize=True, deadline=None)
@@ -49,6 +49,24 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         for report in skipped:
             reporter.write_line(f"SKIPPED, AND ALL ARE REQUIRED: {report.nodeid}", red=True)
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture
+def refused(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Refused:
+    """It runs in this process; the exit status is 2."""
+
+    # The library's own tests run without the bench.
+    from tinygram_bench.cli import main
+
+    def check(words: Sequence[str], said: Sequence[str]) -> None:
+        monkeypatch.setattr(sys, "argv", ["tinygram", *words])
+        with pytest.raises(SystemExit, match=r"^2$"):
+            main()
+        told = capsys.readouterr().err
+        assert len(told.splitlines()) == 1, told
+        assert all(each in told for each in said), told
+
+    return check
 
 
 @pytest.fixture

@@ -123,7 +123,7 @@ def test_a_write_for_each_message_of_an_event_loop_is_seen(make: Loop) -> None:
 
 def test_the_librarys_batches_are_seen() -> None:
     with asyncio.Runner(loop_factory=tinygram.new_event_loop) as runner:
-        # Of an iteration in which the host stops for 2 ms the first messages leave early.
+        # If the host stops for 2 ms within the iteration, its first messages leave early.
         assert runner.run(_twenty_in_one_iteration(most=0.25)) <= 5
 
 

@@ -82,7 +82,7 @@ def test_a_write_hands_over_one_message_or_by_io_uring_those_to_all(
         # A subscriber whose socket was full has what waits for it in a call of its own.
         assert counters["writes"] < counters["messages"] or count == 1
     elif "tinygram" not in way or "native" in way:
-        # Of a message the kernel may take a part, and the rest is a write of its own.
+        # The kernel may take a part of a message; the rest is a write of its own.
         more = counters["writes"] - counters["messages"]
         assert 0 <= more <= counters["messages"] / 1_000 or counters["would_block"] > 0
     else:

@@ -74,16 +74,22 @@ def test_every_workload_has_its_far_end_on_the_other_host(
         assert bound_ns > done.counters_of()["clock_round_trip_ns"] // 2
 
 
+def _in_its_second_round(command: Command, port: int) -> subprocess.Popen[str]:
+    """A measurement of three rounds, of which the first is kept."""
+    process = command.start(
+        *("--only", "loop/nodelay", "--rounds", 3, "--rate", "1k", "--duration", "2s"),
+        *("--server", f"127.0.0.1:{port}"),
+    )
+    while not command.result_path.exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    return process
+
+
 def test_a_server_that_dies_is_told_and_finished_rounds_are_kept(tmp_path: Path) -> None:
     command = Command(tmp_path, "stream")
     with _server() as (server, port):
-        process = command.start(
-            *("--only", "loop/nodelay", "--rounds", 3, "--rate", "1k", "--duration", "2s"),
-            *("--server", f"127.0.0.1:{port}"),
-        )
-        while not command.result_path.exists():
-            assert process.poll() is None
-            time.sleep(0.01)
+        process = _in_its_second_round(command, port)
         server.kill()
         killed_s = time.monotonic()
         done = command.finish(process)
@@ -99,13 +105,7 @@ def test_a_server_that_dies_is_told_and_finished_rounds_are_kept(tmp_path: Path)
 def test_a_client_that_dies_leaves_no_process_and_the_next_is_served(tmp_path: Path) -> None:
     command = Command(tmp_path, "stream")
     with _server() as (server, port):
-        process = command.start(
-            *("--only", "loop/nodelay", "--rounds", 3, "--rate", "1k", "--duration", "2s"),
-            *("--server", f"127.0.0.1:{port}"),
-        )
-        while not command.result_path.exists():
-            assert process.poll() is None
-            time.sleep(0.01)
+        process = _in_its_second_round(command, port)
         assert children_of(server.pid)
         process.kill()
         killed_s = time.monotonic()
@@ -120,13 +120,7 @@ def test_a_client_that_dies_leaves_no_process_and_the_next_is_served(tmp_path: P
 def test_a_server_that_is_started_again_is_reached_again(tmp_path: Path) -> None:
     command = Command(tmp_path, "stream")
     with _server() as (server, port):
-        process = command.start(
-            *("--only", "loop/nodelay", "--rounds", 3, "--rate", "1k", "--duration", "2s"),
-            *("--server", f"127.0.0.1:{port}"),
-        )
-        while not command.result_path.exists():
-            assert process.poll() is None
-            time.sleep(0.01)
+        process = _in_its_second_round(command, port)
         server.kill()
         server.wait()
         with _server(port):

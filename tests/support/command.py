@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
 from tests.support.processes import Started
 from tests.support.waiting import GONE_S, wait_until
 
@@ -104,18 +103,8 @@ class Command(Started):
         assert [path.name for path in self.folder.glob(".tinygram-*")] == []
 
 
-def refusal(
-    words: Sequence[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> str:
-    """The one line in which `tinygram WORDS` is refused, in this process; its exit status is 2."""
-    from tinygram_bench.cli import main
-
-    monkeypatch.setattr(sys, "argv", ["tinygram", *words])
-    with pytest.raises(SystemExit, match=r"^2$"):
-        main()
-    told = capsys.readouterr().err
-    assert len(told.splitlines()) == 1, told
-    return told
+Refused = Callable[[Sequence[str], Sequence[str]], None]
+"""The fixture `refused`: `tinygram WORDS` must be refused in one line, which says all of these."""
 
 
 def run_once(folder: Path, subcommand: str, *arguments: object) -> Done:

@@ -6,7 +6,7 @@ import resource
 from pathlib import Path
 
 import pytest
-from tests.support.command import Done, refusal, run_once
+from tests.support.command import Done, Refused, run_once
 
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import RrParameters
@@ -166,19 +166,16 @@ REFUSED = [
 
 @pytest.mark.parametrize(("words", "said"), REFUSED)
 def test_one_line_names_the_value_and_the_remedy(
-    words: tuple[str, ...],
-    said: tuple[str, ...],
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...], said: tuple[str, ...], refused: Refused
 ) -> None:
-    told = refusal(("rr", *words), capsys, monkeypatch)
-    assert all(each in told for each in said), told
+    refused(("rr", *words), said)
 
 
 def test_more_connections_than_descriptors_are_refused_with_the_limit(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    refused: Refused, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 1024))
-    told = refusal(("rr", "--connections", "1000"), capsys, monkeypatch)
-    for each in ("--connections 1000 needs 2100 descriptors", "RLIMIT_NOFILE", "ulimit -Hn 2100"):
-        assert each in told
+    refused(
+        ("rr", "--connections", "1000"),
+        ("--connections 1000 needs 2100 descriptors", "RLIMIT_NOFILE", "ulimit -Hn 2100"),
+    )

@@ -14,7 +14,7 @@ import tinygram
 from tinygram_bench.workloads.echo.servers.service import Data, Service
 
 _HANDSHAKE_S = 60.0
-"""As long as event loops wait."""
+"""How long a handshake may take: what event loops allow by default."""
 
 Send = Callable[[Data], object]
 """Hands one reply over: `sock.sendall`, or the library's `send`."""

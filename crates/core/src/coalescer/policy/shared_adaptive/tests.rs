@@ -95,7 +95,7 @@ impl Connection {
         self.now_ns += ns;
     }
 
-    /// As far as how many messages are few.
+    /// The most messages at a time that are few.
     fn few(&self) -> u64 {
         (1..).take_while(|&it| self.adaptive.are_few(it)).count() as u64
     }
