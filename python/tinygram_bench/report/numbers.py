@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from math import ceil, floor
 
 from tinygram_bench.model.result import Figure, Summary, Verdict
@@ -20,7 +21,10 @@ def number(value: float | None) -> str:
         return f"{value:,.0f}"
     if abs(value) >= 9.995:
         return f"{value:.1f}"
-    return f"{value:.2f}" if abs(value) >= 0.1 else f"{value:.2g}"
+    if abs(value) >= 0.1:
+        return f"{value:.2f}"
+    # By Decimal, which writes no power of ten.
+    return f"{Decimal(f'{value:.2g}'):f}"
 
 
 def rate(value: float | None) -> str:
