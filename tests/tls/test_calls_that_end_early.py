@@ -63,7 +63,7 @@ class Connected:
         self.wire = Wire()
         tls = Decrypting(server_context(identity))
         order = ServerOrder("asyncio", 0, REQUEST_BYTES, 10, 1, 1, "nodelay", False, "cubic")
-        self.server = _EncryptedConnection(order, CONTENT, self.counts, tls)
+        self.server = _EncryptedConnection(order, order.client, CONTENT, self.counts, tls)
         self.server.connection_made(self.wire)
         with pytest.raises(ssl.SSLWantReadError):
             self.client.do_handshake()

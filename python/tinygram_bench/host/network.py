@@ -86,7 +86,8 @@ def introduce(sock: socket.socket, token: bytes | None) -> None:
     Whoever accepts connections for a client on another host knows them by it (`Admission`). Raises
     OSError where it is not taken.
     """
-    _native.Admission(None, token).introduce(sock.fileno(), _INTRODUCTION_LIMIT_NS)
+    if token is not None:
+        _native.Admission(None, token).introduce(sock.fileno(), _INTRODUCTION_LIMIT_NS)
 
 
 async def introduced(sock: socket.socket, token: bytes | None) -> None:
@@ -94,8 +95,10 @@ async def introduced(sock: socket.socket, token: bytes | None) -> None:
     if token is None:
         return
     loop = asyncio.get_running_loop()
-    await loop.sock_sendall(sock, token)
-    if await loop.sock_recv(sock, 1) != _native.Admission.ADMITTED:
+    async with asyncio.timeout(_INTRODUCTION_LIMIT_NS / 1e9):
+        await loop.sock_sendall(sock, token)
+        answer = await loop.sock_recv(sock, 1)
+    if answer != _native.Admission.ADMITTED:
         raise ConnectionRefusedError(errno.ECONNREFUSED, "the far end does not know its token")
 
 

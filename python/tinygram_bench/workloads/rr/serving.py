@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import cast
 
-from tinygram_bench._native import CallContent, RequestReader, RrServer
+from tinygram_bench._native import Admission, CallContent, RequestReader, RrServer
 from tinygram_bench.host.network import tcp_socket
 from tinygram_bench.tls.contexts import server_context
 from tinygram_bench.tls.decrypting import Decrypting
@@ -95,14 +95,15 @@ async def _serve(
     sock = tcp_socket(order.host)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, order.congestion_control.encode())
-    order.client.guard(sock.fileno())
+    client = order.client
+    client.guard(sock.fileno())
     sock.bind((order.host, order.port))
     context = None if order.tls is None else server_context(order.tls)
 
     def make_connection() -> _Connection:
         if context is None:
-            return _Connection(order, content, counts)
-        return _EncryptedConnection(order, content, counts, Decrypting(context))
+            return _Connection(order, client, content, counts)
+        return _EncryptedConnection(order, client, content, counts, Decrypting(context))
 
     server = await loop.create_server(make_connection, sock=sock, backlog=order.backlog)
     loop.add_reader(stop_fd, is_stopped.set)
@@ -116,8 +117,11 @@ async def _serve(
 class _Connection(asyncio.Protocol):
     """Answers each request as soon as it is whole."""
 
-    def __init__(self, order: ServerOrder, content: CallContent, counts: _Counts) -> None:
+    def __init__(
+        self, order: ServerOrder, client: Admission, content: CallContent, counts: _Counts
+    ) -> None:
         self._order = order
+        self._client = client
         self._content = content
         self._counts = counts
         self._reader = RequestReader(content)
@@ -129,7 +133,7 @@ class _Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self._sock = transport.get_extra_info("socket")
         peer = transport.get_extra_info("peername")
-        if not self._order.client.admits(self._sock.fileno(), peer and peer[0]):
+        if not self._client.admits(self._sock.fileno(), peer and peer[0]):
             self._counts.strangers += 1
             self._transport.abort()
             return
@@ -195,9 +199,14 @@ class _EncryptedConnection(_Connection):
     """The same over TLS: a read is a record that was decrypted, and records are counted."""
 
     def __init__(
-        self, order: ServerOrder, content: CallContent, counts: _Counts, tls: Decrypting
+        self,
+        order: ServerOrder,
+        client: Admission,
+        content: CallContent,
+        counts: _Counts,
+        tls: Decrypting,
     ) -> None:
-        super().__init__(order, content, counts)
+        super().__init__(order, client, content, counts)
         self._tls = tls
 
     def data_received(self, data: bytes) -> None:

@@ -293,12 +293,13 @@ async def connected(order: CallOrder) -> Connection:
         await asyncio.get_running_loop().sock_connect(sock, (order.host, order.port))
         connect_ns = time.monotonic_ns() - begun_ns
         await introduced(sock, order.token)
+        shaking_ns = time.monotonic_ns()
         reader, writer = await asyncio.open_connection(
             sock=sock, ssl=context, server_hostname=None if context is None else SERVER_NAME
         )
         if context is not None:
-            # The handshake is a part of connecting.
-            connect_ns = time.monotonic_ns() - begun_ns
+            # The handshake is a part of connecting, and what was brought before it is not.
+            connect_ns += time.monotonic_ns() - shaking_ns
             check_agreed(writer.get_extra_info("ssl_object"))
     except OSError as error:
         sock.close()
