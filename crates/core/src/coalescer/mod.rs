@@ -310,8 +310,7 @@ impl Coalescer {
         debug_assert!(written <= held_bytes + message.len());
         let of_batch = held_bytes > 0 && written > 0;
         let (messages, due_ns) = (self.buffer.messages(), self.due_ns());
-        self.policy
-            .on_written(end_ns, messages, Writer::Sender { of_batch });
+        self.policy.on_written(end_ns, Writer::Sender);
         if (1..=SMALL_BYTES).contains(&written) && written == held_bytes + message.len() {
             self.policy.on_small_write(end_ns.saturating_sub(start_ns));
         }

@@ -104,8 +104,7 @@ impl Coalescer {
     /// what is held by now may leave.
     pub fn on_taken_written(&mut self, written: usize, reason: Reason, end_ns: u64, is_done: bool) {
         self.close_room();
-        let messages = self.buffer.messages();
-        self.policy.on_written(end_ns, messages, Writer::Thread);
+        self.policy.on_written(end_ns, Writer::Thread);
         self.buffer.record_write(written, reason);
         self.is_blocked = !is_done;
     }

@@ -148,7 +148,7 @@ impl Policy for Adaptive {
         self.slow_ns = self.max_hold_ns.min(SLOW_NS.max(of_all_ns));
     }
 
-    fn on_written(&mut self, end_ns: u64, _: u64, _: Writer) {
+    fn on_written(&mut self, end_ns: u64, _: Writer) {
         self.last_write_ns = Some(end_ns);
         self.has_written = true;
         self.has_rested = self.will_wait;

@@ -38,8 +38,8 @@ pub(super) struct Moment {
 /// The side that has written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Writer {
-    /// The sender of the messages; `of_batch`: what was held left, or a part of it.
-    Sender { of_batch: bool },
+    /// The sender of a message.
+    Sender,
     /// A thread that writes what many others hand over.
     Thread,
 }
@@ -73,7 +73,7 @@ pub(super) trait Policy {
     }
 
     /// A write has ended.
-    fn on_written(&mut self, _end_ns: u64, _messages: u64, _by: Writer) {}
+    fn on_written(&mut self, _end_ns: u64, _by: Writer) {}
 
     /// A sender's write of few bytes, all of which the kernel took, has taken so long.
     fn on_small_write(&mut self, _took_ns: u64) {}
@@ -198,8 +198,8 @@ impl Policy for AnyPolicy {
         each_policy!(self, policy => policy.on_look(at))
     }
 
-    fn on_written(&mut self, end_ns: u64, messages: u64, by: Writer) {
-        each_policy!(self, policy => policy.on_written(end_ns, messages, by))
+    fn on_written(&mut self, end_ns: u64, by: Writer) {
+        each_policy!(self, policy => policy.on_written(end_ns, by))
     }
 
     fn on_small_write(&mut self, took_ns: u64) {

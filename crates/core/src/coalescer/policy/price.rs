@@ -3,7 +3,7 @@
 /// The least and the most that anything is taken to cost, whatever a clock says.
 const LEAST_NS: u64 = 500;
 const MOST_NS: u64 = 100_000;
-/// A doubt takes this part off: half of the price in some 700.
+/// Each doubt lowers the price by this part of it: to half in some 710 doubts.
 const DOUBT_SHARE: u64 = 1_024;
 
 /// A percentile of all samples, nearly: each moves it a step towards itself, however far away it is, so
@@ -11,9 +11,9 @@ const DOUBT_SHARE: u64 = 1_024;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Price {
     ns: u64,
-    /// A longer sample, and a shorter one, moves the price by this part of it.
-    up_share: u64,
-    down_share: u64,
+    /// A longer sample, and a shorter one, moves the price by its 2^shift-th part.
+    up_shift: u32,
+    down_shift: u32,
 }
 
 impl Price {
@@ -21,8 +21,8 @@ impl Price {
     pub(super) fn median(ns: u64) -> Self {
         Self {
             ns,
-            up_share: 16,
-            down_share: 16,
+            up_shift: 4,
+            down_shift: 4,
         }
     }
 
@@ -30,25 +30,26 @@ impl Price {
     pub(super) fn low(ns: u64) -> Self {
         Self {
             ns,
-            up_share: 64,
-            down_share: 8,
+            up_shift: 6,
+            down_shift: 3,
         }
     }
 
     /// It took so long this time.
     pub(super) fn note(&mut self, took_ns: u64) {
         self.ns = if took_ns > self.ns {
-            let most_ns = self.ns + self.ns / self.up_share;
+            let most_ns = self.ns + (self.ns >> self.up_shift);
             took_ns.min(most_ns).min(MOST_NS)
         } else {
-            let least_ns = self.ns - self.ns / self.down_share;
+            let least_ns = self.ns - (self.ns >> self.down_shift);
             took_ns.max(least_ns).max(LEAST_NS)
         };
     }
 
-    /// Nobody has measured it this time: it may have fallen, and who waits too long for news tries again.
+    /// No sample came this time. The price may have fallen meanwhile, so it is lowered a little, until somebody
+    /// measures it again; never below 1,023 ns.
     pub(super) fn doubt(&mut self) {
-        self.ns = (self.ns - self.ns / DOUBT_SHARE).max(LEAST_NS);
+        self.ns -= self.ns / DOUBT_SHARE;
     }
 
     /// The price in nanoseconds; never 0.

@@ -44,6 +44,13 @@ const LOOKS: u64 = 4;
 const MOST_STEP: u64 = 64;
 
 #[derive(Debug)]
+struct Told {
+    at_ns: u64,
+    /// Whether senders were not busy before.
+    was_rested: bool,
+}
+
+#[derive(Debug)]
 pub(in super::super) struct SharedAdaptive {
     /// No message is held longer, as far as the scheduler lets somebody write it.
     most_ns: u64,
@@ -52,9 +59,8 @@ pub(in super::super) struct SharedAdaptive {
     wake: Price,
     /// What it takes when they are not, usually.
     rested_wake: Price,
-    /// When the thread was told to come for what is held, and whether senders were not busy before;
-    /// `None`: it has come.
-    told: Option<(u64, bool)>,
+    /// When the thread was told to come for what is held; `None`: it has come.
+    told: Option<Told>,
     /// Messages handed over before the burst, and before the batch.
     before_burst: u64,
     before_batch: u64,
@@ -86,7 +92,7 @@ impl Policy for SharedAdaptive {
         self.follows = idle_ns < self.write.ns().min(WRITE_NS);
         if idle_ns >= self.write.ns() {
             self.in_a_row = 0;
-            self.keep_up();
+            self.stop_holding_on();
         }
         if self.has_visited || !self.is_close(idle_ns) {
             self.end_burst(at.messages);
@@ -114,10 +120,10 @@ impl Policy for SharedAdaptive {
 
     /// The writing thread comes.
     fn on_tick(&mut self, at: Moment, _: bool) -> Option<Reason> {
-        if let Some((told_ns, is_rested)) = self.told.take() {
-            let took_ns = at.now_ns.saturating_sub(told_ns);
+        if let Some(told) = self.told.take() {
+            let took_ns = at.now_ns.saturating_sub(told.at_ns);
             self.wake.note(took_ns);
-            if is_rested {
+            if told.was_rested {
                 self.rested_wake.note(took_ns);
             }
         }
@@ -135,8 +141,9 @@ impl Policy for SharedAdaptive {
         let held_ns = at.now_ns.saturating_sub(since_ns);
         let batch = at.messages.saturating_sub(self.before_batch).max(1);
         let gap_ns = held_ns / (batch - 1).max(1);
-        self.look_later(at.messages, batch, held_ns, gap_ns);
-        let is_overdue = !at.is_blocked && held_ns >= self.patience_ns(gap_ns);
+        let left_ns = self.patience_ns(gap_ns).saturating_sub(held_ns);
+        self.look_later(at.messages, batch, held_ns, gap_ns, left_ns);
+        let is_overdue = !at.is_blocked && left_ns == 0;
         if is_overdue {
             // A rest before the batch is no gap of it.
             let before_ns = at.now_ns.saturating_sub(self.last_write_ns);
@@ -146,11 +153,11 @@ impl Policy for SharedAdaptive {
         is_overdue
     }
 
-    fn on_written(&mut self, end_ns: u64, _: u64, by: Writer) {
+    fn on_written(&mut self, end_ns: u64, by: Writer) {
         self.last_write_ns = end_ns;
         if by == Writer::Thread {
             self.has_visited = true;
-            self.keep_up();
+            self.stop_holding_on();
             // Where it was told to write the rest of what was taken, its coming was no visit; and
             // where a sender has written a full batch in its place, there may be nothing to come for.
             self.told = None;
@@ -158,14 +165,18 @@ impl Policy for SharedAdaptive {
     }
 
     fn on_small_write(&mut self, took_ns: u64) {
-        // One that has to wake its receiver costs more, and a write no more than that.
+        // A write that wakes its receiver takes longer than the price: such a sample counts only where it
+        // lowers it.
         if self.follows || took_ns < self.write.ns() {
             self.write.note(took_ns);
         }
     }
 
     fn on_told(&mut self, now_ns: u64) {
-        self.told = Some((now_ns, self.is_rested));
+        self.told = Some(Told {
+            at_ns: now_ns,
+            was_rested: self.is_rested,
+        });
     }
 }
 
@@ -239,7 +250,7 @@ impl SharedAdaptive {
         if each_ns >= write_ns + write_ns / SPARE_SHARE {
             self.before_burst = messages;
             self.expects_many = false;
-            self.keep_up();
+            self.stop_holding_on();
         } else {
             self.holds_on = true;
             self.doublings = match gap_ns < write_ns / FAST_SHARE {
@@ -250,17 +261,15 @@ impl SharedAdaptive {
     }
 
     /// Senders keep up with what comes.
-    fn keep_up(&mut self) {
+    fn stop_holding_on(&mut self) {
         self.holds_on = false;
         self.doublings = 0;
     }
 
     /// When a sender looks again: not long after the wait is over, and when there are twice as many messages
     /// at the latest, for the next ones may come more slowly.
-    fn look_later(&mut self, messages: u64, batch: u64, held_ns: u64, gap_ns: u64) {
-        let patience_ns = self.patience_ns(gap_ns);
+    fn look_later(&mut self, messages: u64, batch: u64, held_ns: u64, gap_ns: u64, left_ns: u64) {
         let part_ns = held_ns.max(PATIENT_WRITES * self.write.ns()) / LOOKS;
-        let left_ns = patience_ns.saturating_sub(held_ns);
         let step = part_ns.min(left_ns) / gap_ns.max(1);
         self.look_at = messages + step.clamp(1, batch.min(MOST_STEP));
     }

@@ -69,7 +69,7 @@ impl ByRing {
     }
 
     /// Queue what a caller has to send next, and with the last of it a read of the reply.
-    fn send(&mut self, desk: &Desk<'_>, caller: usize) -> io::Result<()> {
+    pub(super) fn send(&mut self, desk: &Desk<'_>, caller: usize) -> io::Result<()> {
         let Some(range) = desk.to_send(caller) else {
             return Ok(());
         };
@@ -115,7 +115,7 @@ impl ByRing {
     }
 
     /// Hand over what is queued, wait until something is done, and take note of it.
-    fn wait(&mut self) -> io::Result<()> {
+    pub(super) fn wait(&mut self) -> io::Result<()> {
         let longest = Timespec::new().nsec(LONGEST_WAIT_MS as u32 * 1_000_000);
         let until = SubmitArgs::new().timespec(&longest);
         self.calls += 1;
