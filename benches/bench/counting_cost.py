@@ -1,4 +1,4 @@
-"""Counting and timing writes costs the sender at most 2 % of a write.
+"""Counting and timing writes costs the sender under 2 % of a write.
 
 What the preloaded library adds to a call is measured where a call is cheapest, writing to /dev/null
 from Python: a process with it and one without it take turns of a millisecond or two on one core,
