@@ -62,7 +62,9 @@ def refused(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(sys, "argv", ["tinygram", *words])
         with pytest.raises(SystemExit, match=r"^2$"):
             main()
-        told = capsys.readouterr().err
+        out, told = capsys.readouterr()
+        assert out == ""
+        assert told.startswith("tinygram: error: ")
         assert len(told.splitlines()) == 1, told
         assert all(each in told for each in said), told
 

@@ -196,8 +196,8 @@ def test_whoever_never_brings_a_token_is_turned_away_in_time_and_counted(port: i
     assert counters["strangers"] == len(silent)
 
 
-def test_a_token_is_in_no_figure_of_sizes() -> None:
-    """Segments with data, and the time of the setup, are those of messages alone."""
+def test_the_segment_of_a_token_is_not_counted_in_sizes() -> None:
+    """Segments with data are those of messages alone."""
     segments = {}
     for token in (None, b"0123456789abcdef"):
         known = _native.Admission(None, token)
@@ -209,7 +209,8 @@ def test_a_token_is_in_no_figure_of_sizes() -> None:
             cells, "reno", 1, 1, 10**10, 1, 2, known
         )
         assert failure is None
-        thread.join()
+        thread.join(LIMIT_S)
+        assert not thread.is_alive()
         segments[token] = dict(counters)["data_segments"]
     assert len(set(segments.values())) == 1, segments
 

@@ -13,6 +13,8 @@ from tests.support.command import Command, Done
 from tests.support.waiting import wait_until
 
 LATEST_S = 10.0
+BUSY_S = 5.0
+"""What ending the command may take on a host that runs other tests meanwhile."""
 ROUND_S = 2
 pytestmark = needs_two_hosts
 
@@ -68,7 +70,7 @@ def test_a_link_that_drops_everything_is_told_and_finished_rounds_are_kept(
         two.cut()
         cut_s = time.monotonic()
         done = command.finish(process)
-        assert time.monotonic() - cut_s < LATEST_S
+        assert time.monotonic() - cut_s < LATEST_S + BUSY_S
         check_told(done, two.address)
         assert two.address in done.stderr + done.stdout
 
@@ -100,7 +102,7 @@ def test_a_link_that_drops_everything_before_the_first_round_is_a_usage_error(
             *("--only", "loop/nodelay", "--rounds", 1, "--server", two.address),
             environment=two.environment,
         )
-        assert time.monotonic() - begun_s < LATEST_S
+        assert time.monotonic() - begun_s < LATEST_S + BUSY_S
     assert done.code == 2
     assert f"connecting to {two.address} port 5201 failed" in done.stderr
     assert "start `tinygram serve --bind ADDRESS` on that host" in done.stderr
