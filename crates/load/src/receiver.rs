@@ -112,8 +112,7 @@ impl Receiver {
     }
 
     /// Read one connection to its end, `buffer_bytes` at most in a read; it is accepted before, unless
-    /// it is made already. What is
-    /// used is counted from the end of the first `warm_up` of its `messages` messages.
+    /// it is made already. What is used is counted from the end of the first `warm_up` of its `messages` messages.
     /// `compares` false skips the comparison: only for measuring what comparing costs.
     ///
     /// # Errors

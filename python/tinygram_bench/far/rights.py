@@ -16,8 +16,9 @@ _TRY = ("-c", "import tinygram_bench._native")
 def give_up_root() -> str | None:
     """Become `nobody` where this is root, and give up all capabilities in any case.
 
-    Why this stays root's user, None: it does not. What is installed where `nobody` may not read
-    cannot be run by it: root then is a user like others, who owns root's files. Raises OSError.
+    Returns why this is still root's user; None when it no longer is. What is installed where
+    `nobody` may not read cannot be run by it: root then is a user like others, who owns root's
+    files. Raises OSError.
     """
     kept = _become_nobody() if os.getuid() == 0 else None
     _native.give_up_capabilities()

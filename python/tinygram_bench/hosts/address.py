@@ -56,9 +56,12 @@ def parse_server(text: str) -> FarAddress:
 
 def _may_be_host(found: re.Match[str]) -> bool:
     """Whether what has an IPv6 address's place is one."""
-    with suppress(ValueError):
-        return found["six"] is None or bool(ipaddress.IPv6Address(found["six"]).packed)
-    return False
+    if found["six"] is not None:
+        try:
+            ipaddress.IPv6Address(found["six"])
+        except ValueError:
+            return False
+    return True
 
 
 def _addresses(address: FarAddress) -> list[tuple[str, int]]:

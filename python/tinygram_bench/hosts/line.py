@@ -297,4 +297,6 @@ class Line:
 def _described(error: Exception) -> str:
     if isinstance(error, OSError) and error.errno:
         return os.strerror(error.errno)
-    return str(error) or "it said nothing in time"
+    if isinstance(error, TimeoutError):
+        return "it said nothing in time"
+    return str(error) or type(error).__name__

@@ -158,6 +158,7 @@ REFUSED = [
     (("--connections", "05"), ("unknown --connections '05'", "1 to 10000")),
     (("--connections", "5", "--callers", "2x3"), ("--callers", "--connections 5", "leave out")),
     (("--connections", "5", "--runtime", "threads"), ("'threads'", "--connections 5", "asyncio")),
+    (("--connections", "5", "--runtime", "native", "--runtime", "threads"), ("'threads'",)),
     (("--connections", "9000", "--request", "1MiB"), ("256 MiB", "fewer connections")),
     (("--connections", "5", "--tls", "--runtime", "native"), ("native", "--tls")),
     (("--connections", "5", "--strategy", "cork"), ("'cork'", "nodelay")),

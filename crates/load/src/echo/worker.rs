@@ -63,7 +63,7 @@ pub enum Fault {
 pub struct Sent {
     /// The first bytes, which the kernel has.
     pub taken: usize,
-    /// Those after them.
+    /// The bytes after those, which are encrypted already: the same ones must be offered again.
     pub encrypted: usize,
 }
 

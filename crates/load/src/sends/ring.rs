@@ -14,13 +14,14 @@ const MOST_ENTRIES: u32 = 32_768;
 /// Whether this kernel permits io_uring, and sends and reads by it.
 ///
 /// # Errors
-/// What the kernel says; `Unsupported` where it knows neither.
+/// What the kernel says; `Unsupported` where it lacks one of them.
 pub fn check() -> io::Result<()> {
     let ring = IoUring::new(2)?;
     let mut probe = Probe::new();
     ring.submitter().register_probe(&mut probe)?;
-    let is_known = [opcode::Send::CODE, opcode::Recv::CODE].map(|code| probe.is_supported(code));
-    if is_known == [true, true] && ring.params().is_feature_ext_arg() {
+    let codes = [opcode::Send::CODE, opcode::Recv::CODE];
+    if codes.into_iter().all(|code| probe.is_supported(code)) && ring.params().is_feature_ext_arg()
+    {
         return Ok(());
     }
     Err(io::ErrorKind::Unsupported.into())

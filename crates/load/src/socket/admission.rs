@@ -24,8 +24,8 @@ use std::{
 pub const TOKEN_BYTES: usize = 16;
 /// What the server answers to a connection that it takes.
 pub const ADMITTED: u8 = b'+';
-/// How long a connection may take to bring its token, in s; the kernel then asks once more, and hands
-/// it over without one: it is turned away.
+/// How long the kernel waits for a connection's token. After that it hands the connection over without
+/// one, and it is turned away.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A secret of one control connection.

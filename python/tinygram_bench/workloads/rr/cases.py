@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -83,6 +83,7 @@ def plan_rr(options: RrOptions) -> Plan:
     unavailable: list[Unavailable] = []
     is_elsewhere = options.server_address is not None
     kinds = dict.fromkeys(options.connections)
+    _check_runtimes(options, kinds)
     ways = {(tls, kind): _ways(options, kind, tls) for tls in options.tls for kind in kinds}
     for tls, connections, sends, server, server_strategy, backlog in product(
         options.tls,
@@ -199,6 +200,17 @@ def number_of(connections: str) -> int | None:
 
 def _runtimes(connections: str) -> dict[str, Runtime]:
     return RUNTIMES if number_of(connections) is None else ON_MANY
+
+
+def _check_runtimes(options: RrOptions, kinds: Iterable[str]) -> None:
+    """Raise UsageError where a runtime that was asked for has no row on any of such connections."""
+    there = list(dict.fromkeys(name for kind in kinds for name in _runtimes(kind)))
+    for name in options.runtimes or ():
+        if name not in there:
+            raise UsageError(
+                f"--runtime {name!r} has none with --connections {', '.join(kinds)}: there are "
+                f"{', '.join(there)}"
+            )
 
 
 def _ways(options: RrOptions, connections: str, tls: bool) -> list[tuple[str, str]]:

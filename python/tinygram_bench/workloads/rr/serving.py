@@ -47,7 +47,7 @@ def serve(
         is_nodelay=order.strategy == "nodelay",
         is_quickack=order.has_quickack,
         congestion_control=order.congestion_control,
-        # Those that have ended may still be here when others come in their place.
+        # Connections that have ended may still be open here when new ones come.
         max_connections=max(MAX_CONNECTIONS, 2 * order.connections),
         idle_ns=IDLE_NS,
         host=order.host,

@@ -54,7 +54,7 @@ def receive_encrypted(
     """
     (connection,) = ends.sockets
     with connection:
-        # Now: of a connection that was reset the kernel knows no peer.
+        # Asked now, for once a connection was reset the kernel no longer knows its peer.
         peer_port = connecting_port(order, connection)
         try:
             stream = _Stream(order, server_context(identity), connection, tell_arrived)

@@ -95,7 +95,7 @@ fn together(
             }
             epoll.unwatch(fd);
             tally.connect.record(now_ns - begun_ns);
-            // At once: a server gives up who says nothing for some seconds.
+            // At once, for a server turns a connection away that brings no token for some seconds.
             options.admission.bring(socket).map_err(failed)?;
             left -= 1;
         }
