@@ -23,7 +23,6 @@ WRONG = {
     "no cluster": (("stream", "--clients", "4"), "--clients needs --cluster auto"),
     "more servers than clients": ((*STREAM, "--servers", "5"), "--servers 4 at most"),
     "alone": ((*STREAM, "--lone"), "cannot be combined with --lone"),
-    "encrypted": ((*STREAM, "--tls"), "cannot be combined with --tls"),
     "a link": ((*STREAM, "--link", "wifi"), "cannot be combined with --link"),
     "swept round trips": ((*STREAM, "--sweep", "rtt=1ms..2ms"), "--sweep rtt"),
     "too short for slices of each": (
@@ -49,7 +48,6 @@ WRONG = {
     "counted calls": ((*RR, "--calls", "9"), "cannot be combined with --calls"),
     "a scenario": ((*RR, "--scenario", "backlog-overflow"), "cannot be combined with --scenario"),
     "another server": ((*RR, "--server", "127.0.0.1:9"), "cannot be combined with --server"),
-    "calls over TLS": ((*RR, "--tls"), "cannot be combined with --tls"),
     "too short for a slice": ((*RR, "--duration", "9ms"), "allow --duration 20ms or more"),
 }
 

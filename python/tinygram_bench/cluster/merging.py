@@ -24,7 +24,6 @@ LONGEST = frozenset(
         "last_due_ns",
         "middle_ns",
         "receive_buffer_bytes",
-        "receiving_ns",
         "rtt_us",
         "run_time_ns",
         "send_buffer_bytes",

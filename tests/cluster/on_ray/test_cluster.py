@@ -17,6 +17,7 @@ from tests.cluster.on_ray.hosts import Hosts, cluster_hosts, refusal
 
 from tinygram import __version__
 from tinygram_bench._native import Histogram
+from tinygram_bench.tls.contexts import RECORD_OVERHEAD_BYTES
 
 REFUSAL = refusal()
 pytestmark = pytest.mark.skipif(REFUSAL is not None, reason=str(REFUSAL))
@@ -115,6 +116,31 @@ def test_callers_are_shared_and_their_calls_add_up(hosts: Hosts, tmp_path: Path)
         rates = [each["calls_per_s"] for each in rows]
         assert 0 < min(rates) <= whole / len(rows) * 1.000001 <= max(rates) * 1.000002
         assert counters["step_error_ns"] > 0
+
+
+def test_records_of_all_generators_add_up(hosts: Hosts, tmp_path: Path) -> None:
+    words = ("--only", "asyncio/tinygram/nodelay", "--rate", "2k", "--duration", "400ms", "--tls")
+    result = run_and_read(hosts, tmp_path, "stream", *words, "--rounds", 1, "--clients", 2)
+    (run,) = result["runs"]
+    assert run["failure"] is None
+    counters = run["counters"]
+    assert counters["messages"] == sum(each["messages"] for each in run["hosts"])
+    assert counters["tls_records"] >= counters["messages"]
+    assert counters["wire_bytes"] == counters["bytes"] + (
+        RECORD_OVERHEAD_BYTES * counters["tls_records"]
+    )
+
+
+def test_calls_over_tls_are_those_of_all_generators(hosts: Hosts, tmp_path: Path) -> None:
+    words = ("--runtime", "threads", "--callers", "1x4", "--strategy", "nodelay", "--tls")
+    shape = ("--request", 100, "--duration", "400ms", "--rounds", 1, "--clients", 2)
+    kinds = ("--connections", "per-caller", "--sends-per-request", 1)
+    result = run_and_read(hosts, tmp_path, "rr", *words, *shape, *kinds)
+    (run,) = result["runs"]
+    assert run["failure"] is None
+    counters = run["counters"]
+    assert 0 < counters["calls"] == sum(each["calls"] for each in run["hosts"])
+    assert counters["tls_records"] == counters["calls"]
 
 
 def test_check_tells_of_hosts_versions_clocks_and_paths(hosts: Hosts) -> None:

@@ -280,7 +280,6 @@ def rr(
             "--sweep rtt": swept is not None and swept.parameter == "rtt",
             "--server": server is not None or far is not None,
             "--link": link is not None,
-            "--tls": tls,
         },
     )
     links = options.links(link, link_backend, server, far, is_cluster=on_cluster is not None)

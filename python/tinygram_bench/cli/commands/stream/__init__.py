@@ -319,7 +319,6 @@ def stream(
             "--sweep rtt": swept is not None and swept.parameter == "rtt",
             "--server": server is not None,
             "--link": link is not None,
-            "--tls": tls,
             "--receiver-command": receiver_command is not None,
         },
     )
