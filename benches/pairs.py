@@ -8,8 +8,9 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from tinygram_bench.host.probes.environment import environment
 from tinygram_bench.model.result import Case, Figure, MessageBytes, Run

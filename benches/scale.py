@@ -14,10 +14,10 @@ import sys
 import time
 import tracemalloc
 from concurrent.futures import Future
-from dataclasses import replace
 from functools import partial
 
 import msgspec
+from msgspec.structs import replace
 from pairs import show_environment, stream_options
 from published.stored import Column, Row, figure
 from published.telling import asked_into, store

@@ -95,6 +95,12 @@ def most_lines(path: Path) -> int:
     return MAX_STUB_LINES if path.suffix == ".pyi" else MAX_LINES
 
 
+def dataclasses_in_the_bench(root: Path) -> list[str]:
+    """Python takes a millisecond to make one, in each process of the bench: values are Structs."""
+    python = (path for path in files(root / "python/tinygram_bench") if path.suffix == ".py")
+    return matches(python, r"^\s*@(dataclasses\.)?dataclass\b")
+
+
 def let_chains(root: Path) -> list[str]:
     """Rust 1.85, which we promise to build on, has none; newer compilers do not tell."""
     chain = re.compile(r"\b(if|while)\s+let\b[^{};]*&&|&&\s*let\b")
@@ -251,6 +257,7 @@ LAWS: list[tuple[Law, str, str]] = [
     (io_in_core, "crates/load/src/messages/a.rs", "use std::fs;"),
     (io_in_core, "crates/link/src/model/a.rs", "let now = Instant::now();"),
     (bench_in_the_library, "crates/net/Cargo.toml", "[build-dependencies]\ncc.workspace = true"),
+    (dataclasses_in_the_bench, "python/tinygram_bench/a.py", "@dataclass(frozen=True)"),
     (let_chains, "crates/net/src/a.rs", "if let Some(a) = b\n    && a > 0\n{"),
     (let_chains, "crates/net/src/a.rs", "while a && let Some(b) = c {"),
     (let_chains, "crates/net/src/a.rs", "if let Some(a) = b(c && d) && e() {"),

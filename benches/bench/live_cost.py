@@ -13,9 +13,9 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from statistics import median
 
+from msgspec.structs import replace
 from pairs import SEED, show_environment, shown, side_by_side, stream_options, verdict
 
 from tinygram_bench.host.awake import cores_awake

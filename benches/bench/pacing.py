@@ -18,10 +18,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from msgspec.structs import replace
 from pairs import (
     SEED,
     at_most,

@@ -19,10 +19,11 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from statistics import median
 
+from msgspec.structs import replace
 from pairs import SEED, bench, only_case, show_environment, shown, side_by_side, stream_options
 from published import stored
 from published.stored import Asked, Column

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.hosts.far_server import (
     HELLO,
     LIMIT_S,
@@ -188,7 +189,7 @@ async def _asleep() -> None:
 
 
 def limits(**values: float) -> far_limits.Limits:
-    return far_limits.Limits(**{**vars(LIMITS), **values})
+    return replace(LIMITS, **values)
 
 
 def test_a_connection_that_times_out_is_not_taken_for_a_client_whose_time_is_up() -> None:

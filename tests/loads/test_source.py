@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from tinygram_bench._native import MessagePool, Pacer, scheduled_messages
 from tinygram_bench.loads import source as source_module
-from tinygram_bench.loads.source import AsyncSource, Source
+from tinygram_bench.loads.async_source import AsyncSource
+from tinygram_bench.loads.source import Source
 from tinygram_bench.ways.by_hand import asyncio_streams, queued
 from tinygram_bench.ways.event_loops import loop_factory
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass
 from html.parser import HTMLParser
 from typing import Any
 
 import pytest
+from msgspec import Struct
+from msgspec.structs import fields
 from rich.console import Console
 from tests.support.experiments import plan_of, result_of
 
@@ -52,7 +53,7 @@ def texts_in(value: Any) -> Iterator[str]:
     elif isinstance(value, tuple):
         for each in value:
             yield from texts_in(each)
-    elif is_dataclass(value):
+    elif isinstance(value, Struct):
         for field in fields(value):
             if field.name not in NOT_SHOWN:
                 yield from texts_in(getattr(value, field.name))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
+from msgspec.structs import replace
 from tests.support.experiments import way
 
 from tinygram_bench.model.result import Figure, Verdict

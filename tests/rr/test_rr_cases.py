@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import RrParameters

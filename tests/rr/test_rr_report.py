@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-
+import msgspec
 from tests.support.experiments import failed, result_of
 from tests.support.measured.rr import measured
 from tests.support.printed_report import printed
@@ -36,7 +35,7 @@ def test_it_names_what_was_called_and_begins_with_the_answer() -> None:
 
 def test_how_sure_it_is_rests_on_the_rounds_that_both_finished() -> None:
     """Eight rounds, and each lost another one: seven of each, and six pairs."""
-    plan = plan_rr(dataclasses.replace(OPTIONS, rounds=8))
+    plan = plan_rr(msgspec.structs.replace(OPTIONS, rounds=8))
     lost = {(case.case_id, number) for number, case in enumerate(plan.cases)}
     runs = [failed(run) if (run.case_id, run.round) in lost else run for run in measured(plan).runs]
     text = shown(result_of(plan, runs))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.support.command import Command
 from tests.support.experiments import result_of
 from tests.support.measured.rr import found, report, run_of

@@ -7,11 +7,12 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from signal import SIGKILL, SIGSTOP
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.runs.test_turns import case_of
 from tests.support.plans.echo import planned
 

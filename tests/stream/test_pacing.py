@@ -11,7 +11,8 @@ import pytest
 
 import tinygram
 from tinygram_bench._native import Pacer
-from tinygram_bench.loads.source import AsyncSource, Source, message_pool
+from tinygram_bench.loads.async_source import AsyncSource
+from tinygram_bench.loads.source import Source, message_pool
 from tinygram_bench.ways import runtimes
 from tinygram_bench.ways.event_loops import loop_factory
 from tinygram_bench.workloads.stream.order import Order, Pace

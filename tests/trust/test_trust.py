@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 from msgspec.structs import replace
 from rich.console import Console
@@ -110,7 +108,7 @@ def test_what_is_resolved_is_half_the_interval_and_what_is_planted_is_shown() ->
 
 
 def test_a_case_whose_figures_are_beyond_both_intervals_is_named() -> None:
-    plan = plan_trust(dataclasses.replace(OPTIONS, is_against_lone=True))
+    plan = plan_trust(replace(OPTIONS, is_against_lone=True))
     names = {case.case_id for case in plan.cases}
     lone = {name for name in names if variant_of(name)[1] == "lone"}
     assert {
@@ -148,7 +146,7 @@ def lone_bases(names: set[str]) -> list[str]:
 def test_a_case_that_differs_alone_has_a_warning_in_the_result_and_its_name_in_the_answer(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    cases = plan_trust(dataclasses.replace(OPTIONS, is_against_lone=True)).cases
+    cases = plan_trust(replace(OPTIONS, is_against_lone=True)).cases
     ways = (
         "loop/stdlib/nagle/loopback/1..500B/flat-out",
         "loop/stdlib/nodelay/loopback/1..500B/fl",

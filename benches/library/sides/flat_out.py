@@ -25,6 +25,7 @@ from library.sides.connection import (
 from library.sides.sending import Stream, new_loop
 
 import tinygram
+from tinygram import create_connection
 from tinygram_bench.processes.orders import Orders
 
 
@@ -57,7 +58,7 @@ async def _aiofastnet(sock: socket.socket) -> Send:
 async def _tinygram_transport(sock: socket.socket) -> Send:
     """On a loop that is not ours."""
     connection = Connection()
-    transport, _ = await tinygram.create_connection(
+    transport, _ = await create_connection(
         asyncio.get_running_loop(), lambda: connection, sock=sock
     )
     return partial(write_each, transport.write, connection)

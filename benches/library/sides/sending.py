@@ -14,6 +14,7 @@ from itertools import chain, cycle, islice
 from pathlib import Path
 
 import tinygram
+from tinygram import new_event_loop
 from tinygram_bench._native import MessagePool, tcp_info
 from tinygram_bench.host.placement import placement
 
@@ -55,7 +56,7 @@ def new_loop(
         base = import_module("uvloop").Loop
     if name == OLDER:
         assert import_module("uvloop").__version__ == older_version()
-    return tinygram.new_event_loop(base, strategy=strategy) if is_ours else base()
+    return new_event_loop(base, strategy=strategy) if is_ours else base()
 
 
 def older_version() -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ParamSpec
 
@@ -24,7 +23,6 @@ from tinygram_bench.model.store import STANDARD_OUTPUT, Destination
 Options = ParamSpec("Options")
 
 
-@dataclass
 class _Nowhere(Destination):
     """Keeps the result in memory alone."""
 

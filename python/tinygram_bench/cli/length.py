@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
+from msgspec import Struct
 
 from tinygram_bench.cli import quantities
 from tinygram_bench.cli.bounds import duration_between_ns
@@ -36,8 +36,7 @@ MaxTime = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class Length:
+class Length(Struct, frozen=True):
     """How many rounds a plan has at most, and when it has fewer."""
 
     rounds: int

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.terminal import console
@@ -25,8 +26,7 @@ from tinygram_bench.runs.bench import running
 from tinygram_bench.runs.workload import Workload
 
 
-@dataclass(frozen=True, kw_only=True)
-class Manner:
+class Manner(Struct, frozen=True, kw_only=True):
     """How a measurement is made and shown, whatever it measures.
 
     `is_quiet`: without progress and tables. `is_published`: published figures stand beside ours.
@@ -45,8 +45,7 @@ class Manner:
     cluster: ClusterAsked | None = None
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """What a measuring command's options ask for, checked: all that is left is to measure it.
 
     `sweeping`: what makes `plan` grow. `judge` says what the status is where no run failed and

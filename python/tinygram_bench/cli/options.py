@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar
 
 import typer
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tinygram_bench.cli import quantities
 from tinygram_bench.cli.bounds import between, one_of, probe_interval_ns, read
@@ -192,8 +193,7 @@ class Shared(TypedDict):
     seed: int
 
 
-@dataclass(frozen=True)
-class Links:
+class Links(Struct, frozen=True):
     specs: tuple[LinkSpec, ...]
     backend: str = DEFAULT_BACKEND
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tinygram_bench.cli.length import Length
 from tinygram_bench.cli.measuring import Asked, Manner
@@ -78,8 +79,7 @@ def sweep_option(*known: Parameter) -> Any:
     )
 
 
-@dataclass(frozen=True)
-class AskedSweep:
+class AskedSweep(Struct, frozen=True):
     """A sweep that was asked for."""
 
     parameter: Parameter

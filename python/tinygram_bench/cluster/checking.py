@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
 from typing import TypeVar
 
 import msgspec
+from msgspec import Struct
 
 import tinygram
 from tinygram_bench.cluster.order import Facts, PathFacts, SinkFacts, ToPath
@@ -25,8 +25,7 @@ _ANSWER_S = 8.0
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class SeenHost:
+class SeenHost(Struct, frozen=True):
     """A host, and what was found of it; `failure`: why that is not known.
 
     `to_first`: its path to the first host, and `from_first` the way back; None for the first one.

@@ -9,10 +9,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 import msgspec
+from msgspec import Struct, field
 
 from tinygram_bench.cluster.merging import Part, merged
 from tinygram_bench.cluster.order import BeginOrder, Measured, Moment
@@ -32,8 +32,7 @@ _LEAD_OF_A_HOST_S = 0.002
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Lost:
+class Lost(Struct, frozen=True):
     """A host that cannot go on, and why."""
 
     why: str
@@ -63,8 +62,7 @@ class Servers(Protocol):
         """The same moment, `lead_s` from now, on the clock of each that has one to tell."""
 
 
-@dataclass
-class Conductor:
+class Conductor(Struct):
     """Runs cases on all generators at once; see `run_cases`.
 
     `shared_out`: what each generator does of a case. `tell` gets what a user should know at once.

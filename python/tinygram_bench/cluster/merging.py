@@ -7,8 +7,9 @@ long as the longest. Of what is not known on a host, the sum is not known.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean
+
+from msgspec import Struct
 
 from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import EVERY_FIGURE, Case, HostRun, Run, Warning
@@ -51,8 +52,7 @@ _BLURRED = {
 _MOST_NAMED = 3
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(Struct, frozen=True):
     """What one generator made of a case; `server`: the host of its far end.
 
     `run` is None where it told nothing, and `lost` why. `step_fault`: why `step_error_ns` is None.

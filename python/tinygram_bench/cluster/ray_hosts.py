@@ -15,10 +15,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
 from typing import Any
+
+from msgspec import Struct
 
 from tinygram_bench.model.errors import UsageError
 
@@ -33,8 +34,7 @@ _AT_A_TIME = 4
 _START = "start one with `ray start --head` on a host and `ray start --address=…` on the others"
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(Struct, frozen=True):
     """A host of the cluster, as Ray knows it."""
 
     id: str

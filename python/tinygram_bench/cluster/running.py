@@ -6,11 +6,11 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import msgspec
+from msgspec import Struct, field
 
 import tinygram
 from tinygram_bench.cluster.conductor import Conductor, Lost
@@ -26,8 +26,7 @@ from tinygram_bench.processes.orders import Listening
 _ANSWER_S = 6.0
 
 
-@dataclass(frozen=True)
-class ClusterAsked:
+class ClusterAsked(Struct, frozen=True):
     """`--cluster ADDRESS --servers N --clients N`."""
 
     address: str
@@ -35,8 +34,7 @@ class ClusterAsked:
     clients: int
 
 
-@dataclass(frozen=True)
-class _Generator:
+class _Generator(Struct, frozen=True):
     ref: HostRef
     server: str
 
@@ -51,8 +49,7 @@ class _Generator:
         self.ref.end()
 
 
-@dataclass
-class _Servers:
+class _Servers(Struct):
     """Lost ones stay so: what they were told, and their clients, are gone."""
 
     refs: Sequence[HostRef]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 HOST = "127.0.0.1"
 
 
-@dataclass(frozen=True)
-class Work:
+class Work(Struct, frozen=True):
     """The work that a program is given: send messages, or call, for whole `seconds`.
 
     `data_port` is for programs that use one port to agree and another one to send.
@@ -23,8 +23,7 @@ class Work:
     congestion_control: str
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """What an output tells: the figure, and over how many messages (None: it does not say)."""
 
     value: float
@@ -34,8 +33,7 @@ class Reading:
 Words = Callable[[Work], list[str]]
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """One way in which a program does the work of our native case with `strategy`.
 
     `figure` names our figure that `read` finds theirs of, in the same unit; it raises ValueError
@@ -54,8 +52,7 @@ class Setting:
     differences: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Program:
+class Program(Struct, frozen=True):
     """A program, which is also the name of its Debian package.
 
     `sizes`: the smallest and the largest message, in bytes. `settings`: workload → ways; a workload

@@ -5,7 +5,8 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tinygram_bench.crosscheck.iperf3 import IPERF3
 from tinygram_bench.crosscheck.nuttcp import NUTTCP
@@ -24,8 +25,7 @@ _VERSION_LIMIT_S = 5.0
 _ABILITY = {"stream": "does not send one way", "rr": "does not call and wait for a reply"}
 
 
-@dataclass(frozen=True)
-class Chosen:
+class Chosen(Struct, frozen=True):
     """A peer that runs, and the case of ours that does the same."""
 
     peer: Peer

@@ -10,11 +10,10 @@ import os
 import secrets
 from collections.abc import Coroutine
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from tinygram_bench.far.limits import Limits, hold
 from tinygram_bench.far.programs import Here, Program, RefusedError, program
@@ -28,8 +27,7 @@ from tinygram_bench.processes.workers import RunError
 _GRACE_S = 5.0
 
 
-@dataclass
-class _Process:
+class _Process(Struct):
     child: Child
     program: Program
     here: Here
@@ -39,23 +37,31 @@ class _Process:
     is_dismissed: bool = False
 
 
-@dataclass
 class Guest:
     """The client of a connection; `own_host` and `client_host` are the two ends' addresses.
 
     `token`: drawn for it alone.
     """
 
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-    own_host: str
-    client_host: str
-    limits: Limits
-    counting: Counting
-    token: bytes = field(default_factory=partial(secrets.token_bytes, wire.TOKEN_BYTES), repr=False)
-    _processes: dict[int, _Process] = field(default_factory=dict)
-    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
-    _failure: OSError | None = None
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        own_host: str,
+        client_host: str,
+        limits: Limits,
+        counting: Counting,
+    ) -> None:
+        self.reader = reader
+        self.writer = writer
+        self.own_host = own_host
+        self.client_host = client_host
+        self.limits = limits
+        self.counting = counting
+        self.token = secrets.token_bytes(wire.TOKEN_BYTES)
+        self._processes: dict[int, _Process] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._failure: OSError | None = None
 
     async def serve(self) -> None:
         """Carry out what it asks until it leaves. Raises RefusedError and OSError."""

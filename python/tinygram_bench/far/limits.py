@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import resource
 from collections.abc import Coroutine
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from tinygram_bench.far.programs import RefusedError
 from tinygram_bench.model.units import format_bytes
@@ -23,8 +24,7 @@ _OTHER_FDS = 64
 _NET = Path("/proc/self/net")
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """What one client may use: time in s, processes at a time, memory and connections of each.
 
     `bytes`, `rate_bytes_per_s`: received or sent on this host, whichever is more. `clients`: how

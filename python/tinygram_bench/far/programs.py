@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tinygram.strategies import Strategy
@@ -58,8 +58,7 @@ class RefusedError(Exception):
     """What a client asked for is not allowed here; the message says what is."""
 
 
-@dataclass(frozen=True)
-class Here:
+class Here(Struct, frozen=True):
     """What this server fills into orders: its own address, the client's, and a process's files.
 
     `token`: what the client's data connections begin with. `max_connections`: of a process, with
@@ -73,8 +72,7 @@ class Here:
     max_connections: int
 
 
-@dataclass(frozen=True)
-class Program:
+class Program(Struct, frozen=True):
     """A module of ours, the order that it takes, and how that is bounded and filled in.
 
     `follow_ups`: what may come after an order, none of which can be read as another one.

@@ -10,14 +10,13 @@ import asyncio
 import errno
 import os
 import socket
-import ssl
 import sys
 from collections.abc import Coroutine
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 import tinygram
 from tinygram_bench.far.guest import Guest, line_from
@@ -56,8 +55,7 @@ class _Protocol(asyncio.StreamReaderProtocol):
         super().connection_lost(error)
 
 
-@dataclass(frozen=True)
-class _Client:
+class _Client(Struct, frozen=True):
     """A connection that is known to be a client's."""
 
     reader: asyncio.StreamReader
@@ -65,22 +63,18 @@ class _Client:
     left: asyncio.Event
 
 
-@dataclass
 class Server:
     """Serves clients. `keys` None: clients on this host alone are served."""
 
-    limits: Limits
-    keys: Keys | None
-    counting: Counting
-    _strangers: int = 0
-    _waiting: int = 0
-    _tls: ssl.SSLContext | None = None
-    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        self._turn = asyncio.Semaphore(self.limits.together)
-        if self.keys is not None:
-            self._tls = self.keys.context(is_server=True)
+    def __init__(self, limits: Limits, keys: Keys | None, counting: Counting) -> None:
+        self.limits = limits
+        self.keys = keys
+        self.counting = counting
+        self._strangers = 0
+        self._waiting = 0
+        self._tls = None if keys is None else keys.context(is_server=True)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._turn = asyncio.Semaphore(limits.together)
 
     async def run(self, listener: socket.socket) -> None:
         """Serve until cancelled. Raises OSError where the listener has failed."""

@@ -6,15 +6,15 @@ by descriptors only: it goes with its last process, also after a kill.
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import os
 import secrets
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tinygram_bench import _native
 from tinygram_bench.model.congestion_control import ALLOWED_SYSCTL, UNPACED_CONGESTION_CONTROLS
@@ -27,14 +27,13 @@ _ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 _IP_BIND_ADDRESS_NO_PORT = 24
 """From linux/in.h; Python's socket has it from 3.12 on."""
-_INTRODUCTION_LIMIT_NS = 10 * 10**9
+INTRODUCTION_LIMIT_NS = 10 * 10**9
 """How long a server on another host may take to know a connection."""
 _NOT_HERE = (errno.EPERM, errno.ENOSPC, errno.EINVAL, errno.ENOSYS, errno.ENOENT)
 """Errors without the capability, at user.max_net_namespaces, or without kernel support."""
 
 
-@dataclass(frozen=True)
-class Network:
+class Network(Struct, frozen=True):
     """A place to start processes in; `home` and `inside` are None where it is the host's."""
 
     home: int | None = None
@@ -87,19 +86,7 @@ def introduce(sock: socket.socket, token: bytes | None) -> None:
     OSError where it is not taken.
     """
     if token is not None:
-        _native.Admission(None, token).introduce(sock.fileno(), _INTRODUCTION_LIMIT_NS)
-
-
-async def introduced(sock: socket.socket, token: bytes | None) -> None:
-    """The same on an event loop, whose socket does not block."""
-    if token is None:
-        return
-    loop = asyncio.get_running_loop()
-    async with asyncio.timeout(_INTRODUCTION_LIMIT_NS / 1e9):
-        await loop.sock_sendall(sock, token)
-        answer = await loop.sock_recv(sock, 1)
-    if answer != _native.Admission.ADMITTED:
-        raise ConnectionRefusedError(errno.ECONNREFUSED, "the far end does not know its token")
+        _native.Admission(None, token).introduce(sock.fileno(), INTRODUCTION_LIMIT_NS)
 
 
 def is_own_address(host: str) -> bool:

@@ -16,10 +16,10 @@ import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from tinygram_bench.host.placement import Placement
 from tinygram_bench.model.result import EVERY_FIGURE, Case, Run, RunCases, Warning
@@ -31,8 +31,7 @@ _FLOCK = "@hhqqi0q"
 _STEP_S = 0.2
 
 
-@dataclass(frozen=True)
-class Cores:
+class Cores(Struct, frozen=True):
     """The cores of a measurement. `fd` None: nothing is known of others.
 
     `fd` is the open lock file.

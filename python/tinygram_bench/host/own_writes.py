@@ -10,8 +10,9 @@ import ctypes
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from tinygram_bench import _native
 from tinygram_bench.model.errors import UsageError
@@ -27,8 +28,7 @@ _UNCOUNTED = (
 )
 
 
-@dataclass
-class Counted:
+class Counted(Struct):
     """What was written to a connection: how many system calls, and how many bytes."""
 
     writes: int = 0

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tinygram_bench.model.errors import UsageError
 
 PLACEMENTS = ("apart", "same", "none")
 
 
-@dataclass(frozen=True)
-class Placement:
+class Placement(Struct, frozen=True):
     """Core numbers; None: wherever the kernel likes."""
 
     sender_cpu: int | None

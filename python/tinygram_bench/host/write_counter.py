@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tinygram_bench import _native
 
 
-@dataclass(frozen=True)
-class Counting:
+class Counting(Struct, frozen=True):
     """`fd` holds the library; a process whose writes are counted inherits it."""
 
     fd: int

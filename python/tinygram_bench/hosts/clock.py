@@ -15,10 +15,11 @@ from array import array
 from collections import deque
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from itertools import pairwise
 from statistics import linear_regression
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from tinygram_bench.host.network import introduce
 from tinygram_bench.hosts.address import REMEDY
@@ -54,8 +55,7 @@ class Look(NamedTuple):
     round_trip_ns: int
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """Far minus near is `offset_ns + rate × (near − since_ns)`, wrong by `bound_ns` at most."""
 
     since_ns: int

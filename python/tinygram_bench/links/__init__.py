@@ -10,10 +10,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from functools import lru_cache
 
 import msgspec
+from msgspec.structs import replace
 
 from tinygram_bench.links import sandbox
 from tinygram_bench.links.backends import BACKENDS, EMULATING, LOOPBACK, NETEM, RELAY, VETH, Backend

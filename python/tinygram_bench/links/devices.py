@@ -14,10 +14,11 @@ import socket
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from tinygram_bench._native import OFFLOADED_BYTES
 from tinygram_bench.host.network import Network
@@ -59,8 +60,7 @@ _LONGEST_WAY_OUT_BITS = 7
 """Shorter prefixes are ways out, such as 0.0.0.0/0 or a VPN's two halves of it."""
 
 
-@dataclass(frozen=True)
-class End:
+class End(Struct, frozen=True):
     """One end of a veth pair. Without an address the relay listens there."""
 
     network: Network

@@ -13,9 +13,10 @@ import socket
 import struct
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import cycle
+
+from msgspec import Struct
 
 from tinygram_bench.host.network import Network, own_network
 from tinygram_bench.host.probes.kernel import open_counters
@@ -30,8 +31,7 @@ _IFREQ = "16sH22x"
 """struct ifreq with a device's name and its flags (netdevice(7))."""
 
 
-@dataclass(frozen=True)
-class Host:
+class Host(Struct, frozen=True):
     """A host of a link: `device` is the name of its device, which has `address` once it is made.
 
     `devices_fd`: its /proc/net/dev, opened once; `asking`: a socket of that network, to ask for the
@@ -72,8 +72,7 @@ class Host:
         return 0
 
 
-@dataclass(frozen=True)
-class Hosts:
+class Hosts(Struct, frozen=True):
     """Both hosts, and the kernel's counters on each of them (probes/kernel.py)."""
 
     near: Host

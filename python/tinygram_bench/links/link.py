@@ -7,9 +7,9 @@ Law: what a run's link was, and how well it kept its times, is in the run: its f
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 import msgspec
+from msgspec import Struct, field
 
 from tinygram_bench.host.network import Network
 from tinygram_bench.host.probes.kernel import CounterFds
@@ -25,8 +25,7 @@ FAR_VARIABLE = "TINYGRAM_FAR"
 """The environment variable in which other programs find the far host's address."""
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(Struct, frozen=True):
     """Two hosts: `near` has the client or sender, `far` the server or receiver.
 
     Without arguments: both ends are here, in this machine's own network. `far_address`: where

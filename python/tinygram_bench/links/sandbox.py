@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import errno
 import os
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+
+from msgspec import Struct
 
 from tinygram_bench import _native
 from tinygram_bench.links.hosts import choose_addresses
@@ -19,8 +20,7 @@ from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Warning
 
 
-@dataclass(frozen=True)
-class Permission:
+class Permission(Struct, frozen=True):
     """What a probe found: whether it is permitted, why or how, and what would permit it."""
 
     is_given: bool
@@ -28,8 +28,7 @@ class Permission:
     remedy: str = ""
 
 
-@dataclass
-class _State:
+class _State(Struct):
     """The namespaces that this process has entered."""
 
     is_entered: bool = False

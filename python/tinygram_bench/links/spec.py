@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from string import ascii_letters
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tinygram_bench import _native
 from tinygram_bench.model.errors import UsageError
@@ -42,8 +44,7 @@ _LEAST_QUEUE_BYTES = 256_000
 _QUEUED_NS = 10_000_000
 
 
-@dataclass(frozen=True)
-class LinkSpec:
+class LinkSpec(Struct, frozen=True):
     """A link. `loopback`, `veth` and `remote`, which are not emulated, only have a name and an MTU.
 
     `rtt_ns`: there and back, of a packet that waits for no other, without the time that its bits

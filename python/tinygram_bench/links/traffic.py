@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from tinygram_bench._native import Histogram
 
 
-@dataclass(frozen=True)
-class Traffic:
+class Traffic(Struct, frozen=True):
     """Named counts, and how late packets were, where that is known.
 
     `stood_still_ns`: from when until when the link carried nothing, as its relay had no core: times

@@ -7,7 +7,6 @@ statistics. A runtime asks for bursts until there is none left.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from array import array
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +19,7 @@ from tinygram_bench.loads.openings import Openings
 BURST_MESSAGES = 64
 """The most messages that are handed over at one instant flat out, or taken from a queue at once."""
 
-_SETTLE_STEP_S = 0.0005
+SETTLE_STEP_S = 0.0005
 _SETTLE_LIMIT_NS = 10_000_000_000
 
 
@@ -190,7 +189,7 @@ class Source:
         while not self.start_when_settled():
             if until_ns is not None and time.monotonic_ns() >= until_ns:
                 return ()
-            time.sleep(_SETTLE_STEP_S)
+            time.sleep(SETTLE_STEP_S)
         if self.start_ns is None:
             return self._next_flat_out()
         if self.pacer is not None:
@@ -204,7 +203,7 @@ class Source:
         """Block until the clock has started; for a sender that sent the warm-up by itself."""
         self._next = self._warm_up
         while not self.start_when_settled():
-            time.sleep(_SETTLE_STEP_S)
+            time.sleep(SETTLE_STEP_S)
         return self.pacer
 
     def warm_up(self) -> Iterator[bytes]:
@@ -274,50 +273,3 @@ class Source:
 
     def _slice(self, first: int, last: int) -> Sequence[bytes]:
         return _repeated(self._messages, first, last)
-
-
-class AsyncSource:
-    """The same messages for an event loop: it waits for due times with a timerfd."""
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self._loop = asyncio.get_running_loop()
-        self._due: asyncio.Future[tuple[int, int]] | None = None
-        self._timer_fd: int | None = None
-
-    async def next_burst(self) -> Sequence[bytes] | None:
-        """The next messages to send; None at the end."""
-        source = self._source
-        while not source.start_when_settled():
-            await asyncio.sleep(_SETTLE_STEP_S)
-        if source.start_ns is not None and source.openings is not None:
-            while left_ns := source.openings.wait_ns():
-                await asyncio.sleep(left_ns / 1e9)
-        if source.pacer is None or source.start_ns is None:
-            return source.next_burst()
-        first, last = source.pacer.take_due()
-        while first == last:
-            if source.pacer.is_finished:
-                self.close()
-                return None
-            first, last = await self._wait_due(source.pacer)
-        return source.due_messages(first, last)
-
-    def close(self) -> None:
-        """Stop watching the timer."""
-        if self._timer_fd is not None:
-            self._loop.remove_reader(self._timer_fd)
-            self._timer_fd = None
-
-    def _wait_due(self, pacer: Pacer) -> asyncio.Future[tuple[int, int]]:
-        if self._timer_fd is None:
-            self._timer_fd = pacer.timer_fd()
-            self._loop.add_reader(self._timer_fd, self._on_timer, pacer)
-        pacer.arm(not self._source.holds_back)
-        self._due = self._loop.create_future()
-        return self._due
-
-    def _on_timer(self, pacer: Pacer) -> None:
-        first, last = pacer.on_timer()
-        if first != last and self._due is not None and not self._due.done():
-            self._due.set_result((first, last))

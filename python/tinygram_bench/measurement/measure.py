@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
-from dataclasses import dataclass
 from math import inf
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.host import noise_floor
@@ -33,8 +33,7 @@ from tinygram_bench.runs.progress.live import Live
 from tinygram_bench.runs.rounds import Order, ordered, run_plan
 
 
-@dataclass(frozen=True)
-class Measurement:
+class Measurement(Struct, frozen=True):
     """The outcome of a measurement.
 
     `result` is None where it was interrupted before a run was finished: then the destination holds
@@ -48,8 +47,7 @@ class Measurement:
     is_new: bool = True
 
 
-@dataclass(frozen=True)
-class Study:
+class Study(Struct, frozen=True):
     """The choices that a study makes: which cases a round has, and when no more runs begin.
 
     `about` is kept in the result's environment, as `study`. A study judges its runs itself: there

@@ -16,11 +16,11 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct, field
 
 from tinygram_bench.model.earlier_versions import from_version_1
 from tinygram_bench.model.errors import OutputError, UsageError
@@ -36,8 +36,7 @@ _EXAMPLE = "--json /tmp/result.json"
 _NO_HARD_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
-@dataclass
-class Destination:
+class Destination(Struct):
     """The destination of a measurement's result, which grows from round to round.
 
     `path`: a file, or `STANDARD_OUTPUT`, which takes the last state alone. `is_claimed`: the file

@@ -6,8 +6,8 @@ The answer comes first: the sentences that say which way won.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
+from msgspec.structs import replace
 from rich.console import Console
 
 from tinygram_bench.model.result import Result

@@ -6,7 +6,8 @@ The gravest notes come first.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tinygram_bench.model.result import Case, Result, Warning
 from tinygram_bench.report.prose import joined
@@ -21,8 +22,7 @@ _FAILED, _UNAVAILABLE, _BARS_FIGURES, _TO_KNOW, _TWO_MODES, _RETRANSMITS = range
 _WEIGHTS = {"two_modes": _TWO_MODES, "retransmits": _RETRANSMITS}
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(Struct, frozen=True):
     """The tables under one heading; `details` are those that few readers need."""
 
     title: str | None = None
@@ -31,8 +31,7 @@ class Section:
     remarks: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Note:
+class Note(Struct, frozen=True):
     """One note on one case. Notes of one `kind` are alike; those of less `weight` matter more.
 
     `is_detail`: on a table that few readers need, and shown with that.
@@ -45,8 +44,7 @@ class Note:
     is_detail: bool = False
 
 
-@dataclass(frozen=True)
-class Reason:
+class Reason(Struct, frozen=True):
     """Why two cases differ, in a sentence. `is_detail`: the answer does not name the pair."""
 
     baseline_case_id: str
@@ -55,8 +53,7 @@ class Reason:
     is_detail: bool = False
 
 
-@dataclass(frozen=True)
-class Document:
+class Document(Struct, frozen=True):
     """A report; `measured` are the labels of the cases that have figures, as in the notes.
 
     `reasons`: one for each pair that is shown to differ and whose difference can be accounted for.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tinygram_bench.model.result import Case, MessageBytes, Result, Verdict
 from tinygram_bench.statistics.figures.intervals import confidence_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from tinygram_bench.model.result import Result
 from tinygram_bench.report.document import Document

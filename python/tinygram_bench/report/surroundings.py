@@ -5,8 +5,9 @@ measured, over which links.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from tinygram_bench.model.congestion_control import ALLOWED_SYSCTL, DEFAULT_CONGESTION_CONTROL
 from tinygram_bench.model.result import LinkFacts, Result
@@ -47,8 +48,7 @@ _LINK_NOTES = (
 )
 
 
-@dataclass(frozen=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """How to read the figures, in one sentence and in full with one paragraph for each thing;
     `remarks` are on what is not as usual.
     """

@@ -5,9 +5,9 @@ lines, which are never wrapped.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
+from msgspec import Struct
 from rich.console import Console
 from rich.text import Text
 
@@ -25,8 +25,7 @@ NARROW_GAP = 1
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(Struct, frozen=True):
     """A header (lines split by a newline) and how soon it gives way where width is short.
 
     `give_way` 0: never; else the column with the highest number goes first.
@@ -40,8 +39,7 @@ class Column:
         return self.header.replace("\n", " ").strip()
 
 
-@dataclass(frozen=True)
-class Shown(Generic[T]):
+class Shown(Struct, Generic[T], frozen=True):
     """A column, and how its cell comes from what the row is of; `figure`: the one that it shows."""
 
     column: Column
@@ -49,14 +47,12 @@ class Shown(Generic[T]):
     figure: str = ""
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(Struct, frozen=True):
     cells: tuple[str, ...]
     kind: RowKind = "plain"
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(Struct, frozen=True):
     """A titled table; `notes` explain the signs in its cells."""
 
     title: str

@@ -10,9 +10,10 @@ import os
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TypeVar
+
+from msgspec import Struct, field
 
 _MOST_THREADS = 32
 """The scheduler's counts of more are not read: that takes too long."""
@@ -25,8 +26,7 @@ Threads = dict[str, tuple[int, int]] | None
 """Thread → how often it was put on a core, and how long it has waited for one; None: not known."""
 
 
-@dataclass(frozen=True)
-class Scheduled:
+class Scheduled(Struct, frozen=True):
     """What the scheduler did: `switches` to threads, which waited `waited_ns` for a core when they
     could have run.
     """
@@ -35,8 +35,7 @@ class Scheduled:
     waited_ns: int
 
 
-@dataclass(frozen=True)
-class Clocks:
+class Clocks(Struct, frozen=True):
     """CPU clocks of processes at the begins and ends of slices; None where that is not known."""
 
     pids: Sequence[int]
@@ -70,8 +69,7 @@ class Clocks:
         return summed(rests)
 
 
-@dataclass
-class Sched:
+class Sched(Struct):
     """The scheduler's counts of each thread at the begins and ends of slices.
 
     `has_too_many`: threads to read them all, as was found once.
@@ -119,8 +117,7 @@ class Sched:
         return self.fds[path]
 
 
-@dataclass(frozen=True)
-class DelayedAcks:
+class DelayedAcks(Struct, frozen=True):
     """TCP's counts of delayed acknowledgements in the networks of two ends, at the same times."""
 
     fds: Sequence[int]

@@ -7,10 +7,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tinygram_bench.host.network import is_own_address, keep_windows
@@ -72,8 +72,7 @@ ALONE: Agreement = _Alone()
 """For the groups of one host, which ask nobody."""
 
 
-@dataclass(frozen=True)
-class _Up:
+class _Up(Struct, frozen=True):
     """A case whose far end listens."""
 
     turn: Turn
@@ -81,8 +80,7 @@ class _Up:
     keeps_windows: bool
 
 
-@dataclass(frozen=True)
-class _Side:
+class _Side(Struct, frozen=True):
     """A case that waits for its first slice, or takes its turns.
 
     `is_paired`: another case runs at the same time, on the same stage.
@@ -94,8 +92,7 @@ class _Side:
     is_paired: bool
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(Struct, frozen=True):
     """Cases of a load, in a round. `slice_ns`: as asked; slow messages make slices longer.
 
     Some may run at the same time (`TakesTurns.at_once`): they share a stage and their slices.
@@ -254,8 +251,7 @@ def evened(waits_ns: Sequence[int]) -> list[int]:
     return [max(each, least_ns) for each in waits_ns]
 
 
-@dataclass(frozen=True)
-class Alternation:
+class Alternation(Struct, frozen=True):
     """Cases of a link whose single samples alternate, in a round.
 
     Slices would need processes for each of them, and lie seconds apart where the cases are many.

@@ -11,7 +11,8 @@ import random
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tinygram_bench.host.urgent import urgent
 from tinygram_bench.model.value import Value
@@ -82,8 +83,7 @@ def table(waits_ns: Sequence[int], own_ns: int, slice_ns: int, seed: str) -> tup
     )
 
 
-@dataclass(frozen=True)
-class Ends:
+class Ends(Struct, frozen=True):
     """A case that takes turns: its slices, its processes, and those at its other end, where known.
 
     `counts_acks`: the kernel's count of delayed acknowledgements is theirs alone.
@@ -95,8 +95,7 @@ class Ends:
     counts_acks: bool = False
 
 
-@dataclass(frozen=True)
-class Used:
+class Used(Struct, frozen=True):
     """What a case's processes used; times in ns.
 
     `by_whole_slice`: CPU time from when each slice begins until the case's next one does, so that a
@@ -150,8 +149,7 @@ def used_in_slices(
     return [each.used() for each in found]
 
 
-@dataclass(frozen=True)
-class _Watch:
+class _Watch(Struct, frozen=True):
     """What is read of a case: of its own processes, and of those at its other end."""
 
     slices: Slices

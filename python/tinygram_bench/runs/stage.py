@@ -9,8 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar, cast
+
+from msgspec import Struct, field
 
 from tinygram_bench.host.network import Network
 from tinygram_bench.host.packages import missing_for_tls
@@ -41,8 +42,7 @@ class Address(NamedTuple):
         return f"{host}:{self.port}"
 
 
-@dataclass
-class Stage:
+class Stage(Struct):
     """A link that is up, and what was started on it; all ends with `stack`.
 
     `far_host`: where the far end is started, None: on this machine. `where`: the near end is on the

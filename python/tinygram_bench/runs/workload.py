@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tinygram_bench.host.placement import Placement, placement
 from tinygram_bench.model.result import Case, Plan, Run, Warning
@@ -13,16 +14,14 @@ from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.runs.stage import Address, Turn
 
 
-@dataclass(frozen=True)
-class Exchanged:
+class Exchanged(Struct, frozen=True):
     """The outcome of an exchange: `start_ns` is when the measured part began, CLOCK_MONOTONIC."""
 
     run: Run
     start_ns: int
 
 
-@dataclass(frozen=True)
-class Rehearsed:
+class Rehearsed(Struct, frozen=True):
     """How long a message of a case takes about, in ns, and how many do at a time.
 
     Slices are so long that each has a few messages of the slowest case; 0: that is known before.
@@ -32,8 +31,7 @@ class Rehearsed:
     at_a_time: int = 1
 
 
-@dataclass(frozen=True)
-class Waiting:
+class Waiting(Struct, frozen=True):
     """A case that has warmed up, and waits for its first slice.
 
     `pids`: the processes whose CPU time is the case's; `resting_pids`: those at its other
@@ -49,11 +47,11 @@ class Waiting:
     collect: Callable[[Used], Exchanged]
 
 
-@dataclass(frozen=True)
 class Workload(ABC):
     """How the two ends of a run are told what to do, and how its figures are put together."""
 
-    seed: int
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
 
     def server_address(self, case: Case) -> Address | None:  # noqa: ARG002 - others look
         """The address of a server that runs already, and was not started by us."""

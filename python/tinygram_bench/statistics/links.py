@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import LinkFacts, Result, Run
@@ -13,8 +13,7 @@ from tinygram_bench.statistics.workloads.loads import alternates
 _PERCENTILES = (50.0, 99.0)
 
 
-@dataclass(frozen=True)
-class LinkSummary:
+class LinkSummary(Struct, frozen=True):
     """A link by one backend. Times in µs, null where nobody knows; counts of packets and runs.
 
     `runs`: those of cases that shared it are one. `amiss_runs`: whose link was late, slow or fast.

@@ -7,9 +7,9 @@ figure: no assumption on how the errors are spread, and what drifts between roun
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import msgspec
+from msgspec import Struct
 
 from tinygram_bench.model.parameters import SizesParameters
 from tinygram_bench.model.result import Case, Figure, Plan, Run, Summary
@@ -29,8 +29,7 @@ CALLS_OF_TRIP = 4
 """System calls of a round trip: a write and a read at either end."""
 
 
-@dataclass(frozen=True)
-class Fit:
+class Fit(Struct, frozen=True):
     """The cases that were fitted together, and the model of each round."""
 
     cases: tuple[Case, ...]

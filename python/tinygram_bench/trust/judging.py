@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tinygram_bench.host.noise_floor import NoiseFloor, this_machine
@@ -23,8 +23,7 @@ _MOST_OFF = 0.02
 """A p99 that is further from what theory gives is wrong."""
 
 
-@dataclass(frozen=True)
-class Compared:
+class Compared(Struct, frozen=True):
     """A figure of a load: the ratio of the same case to itself, or of one with a difference to it.
 
     `variant`: `again`, or the name of what was planted.
@@ -46,8 +45,7 @@ class Compared:
         return not self.ratio.low <= 1 <= self.ratio.high
 
 
-@dataclass(frozen=True)
-class Frozen:
+class Frozen(Struct, frozen=True):
     """p99 while the receiver was stopped for a while, and what it has to be, in µs."""
 
     p99_us: float
@@ -58,8 +56,7 @@ class Frozen:
         return abs(self.p99_us / self.expected_us - 1) <= _MOST_OFF
 
 
-@dataclass(frozen=True)
-class Counted:
+class Counted(Struct, frozen=True):
     """Messages that were planned to be a byte longer, and those beside them: by count.
 
     `bytes_each`: how long a message was that came, in each run of the case, and of the longer one.
@@ -73,8 +70,7 @@ class Counted:
         return set(base) == {BYTES} and set(longer) == {BYTES + 1}
 
 
-@dataclass(frozen=True)
-class BothWays:
+class BothWays(Struct, frozen=True):
     """A figure of a case in slices, and of the same case alone."""
 
     case: Case
@@ -88,8 +84,7 @@ class BothWays:
         return self.in_slices.high < self.alone.low or self.alone.high < self.in_slices.low
 
 
-@dataclass(frozen=True)
-class Trusted:
+class Trusted(Struct, frozen=True):
     """All that was found. `pair_s`: how long two cases were compared for, in s."""
 
     compared: tuple[Compared, ...]

@@ -7,10 +7,9 @@ add a load: a function that makes its case, and a line in `_cases`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from dataclasses import replace as changed
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tinygram_bench.model.parameters import StreamParameters, StudySwitches
@@ -33,8 +32,7 @@ _SLEEP_NS = 200_000
 _TIMEOUT_NS = 120_000_000_000
 
 
-@dataclass(frozen=True)
-class TrustOptions:
+class TrustOptions(Struct, frozen=True):
     """The options of `tinygram trust`.
 
     `duration_ns`: the slices of a case in a round, together. `is_against_lone`: also every default
@@ -84,7 +82,7 @@ def _cases(options: TrustOptions) -> Iterator[Case]:
     yield _planted(flat_out, SPIN, spin_ns=_FLAT_OUT_SPIN_NS)
     for case in (_rr(options), _echo(options)):
         yield from (case, _named(case, AGAIN))
-    alone = changed(options, duration_ns=FROZEN_RUN_NS)
+    alone = replace(options, duration_ns=FROZEN_RUN_NS)
     yield _named(_stream(alone, FROZEN_RATE_PER_S, is_alone=True), FROZEN)
     if options.is_against_lone:
         yield from both_ways(options.shared)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tinygram_bench.model.errors import UsageError
 
@@ -17,8 +18,7 @@ _TARGET = re.compile(r"(?P<kind>:|pid:|)(?P<number>[0-9]{1,10})", re.ASCII)
 _HELP = "write a port (:8080), a process (pid:1234), or the number alone where it is one of them"
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(Struct, frozen=True):
     """One of the two."""
 
     port: int | None = None

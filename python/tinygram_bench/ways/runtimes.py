@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import importlib
 import socket
-import ssl
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
+
+from msgspec import Struct, field
 
 from tinygram import Histogram, strategies
 from tinygram.strategies import Strategy
@@ -22,6 +22,9 @@ from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.tls.certificates import SERVER_NAME
 from tinygram_bench.tls.kernel import kernel_tls_refusal
 
+if TYPE_CHECKING:
+    import ssl
+
 IO_URING = "io_uring"
 """The implementation that sends on many connections by io_uring(7)."""
 PATIENCE_NS = 30_000_000_000
@@ -30,8 +33,7 @@ MAX_BATCH_BYTES = 64 << 10
 """The largest batch."""
 
 
-@dataclass
-class Way:
+class Way(Struct):
     """How one run sends, and what it found out on the way."""
 
     runtime: str
@@ -77,8 +79,7 @@ class Way:
 Send = Callable[[socket.socket, Source, Way], None]
 
 
-@dataclass(frozen=True)
-class Runtime:
+class Runtime(Struct, frozen=True):
     """A runtime in one implementation, as one module sends in it.
 
     `defaults`: the strategies that run unless others are asked for. `runs_when`: whether the whole

@@ -10,7 +10,8 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable
 
-from tinygram_bench.loads.source import AsyncSource, Source
+from tinygram_bench.loads.async_source import AsyncSource
+from tinygram_bench.loads.source import Source
 from tinygram_bench.ways.runtimes import Way
 
 

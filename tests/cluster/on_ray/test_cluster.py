@@ -126,6 +126,9 @@ def test_records_of_all_generators_add_up(hosts: Hosts, tmp_path: Path) -> None:
     counters = run["counters"]
     assert counters["messages"] == sum(each["messages"] for each in run["hosts"])
     assert counters["tls_records"] >= counters["messages"]
+    (summary,) = result["summaries"]
+    # The mean of both receivers' shares, each of its own core.
+    assert 0 < summary["figures"]["receiver_cpu_share"]["median"] <= 1
     assert counters["wire_bytes"] == counters["bytes"] + (
         RECORD_OVERHEAD_BYTES * counters["tls_records"]
     )

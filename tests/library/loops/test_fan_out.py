@@ -40,8 +40,8 @@ def messages_and_writes(
             counted: list[tuple[int, int]] = []
             made = (0, 0)
             follows_slow = False
+            begun_s = time.monotonic()
             for iteration in range(MOST_ITERATIONS):
-                begun_s = time.monotonic()
                 for _ in range(messages):
                     for transport in transports:
                         transport.write(b"x" * 10)
@@ -50,6 +50,7 @@ def messages_and_writes(
                 await asyncio.sleep(0)
                 await asyncio.sleep(0.001)
                 is_slow = time.monotonic() - begun_s >= connections * SLOW_EACH_S
+                begun_s = time.monotonic()
                 stats = [transport.stats() for transport in transports]
                 before, made = made, (sum(s.messages for s in stats), sum(s.writes for s in stats))
                 if iteration >= 2 and not (is_slow or follows_slow):

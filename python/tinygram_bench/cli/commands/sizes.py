@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 
 from tinygram_bench.cli import options, quantities
 from tinygram_bench.cli.bounds import between, one_of, read, server_address, takes_turns

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True)
-class Example:
+class Example(Struct, frozen=True):
     """A command line, and what it answers."""
 
     line: str

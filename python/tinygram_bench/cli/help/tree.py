@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from inspect import cleandoc
 from typing import Any, Final, Literal
+
+from msgspec import Struct
 
 FILES: Final = "files"
 
 
-@dataclass(frozen=True)
-class Parameter:
+class Parameter(Struct, frozen=True):
     """An option, or an argument, of a command.
 
     `names`: what is typed, such as `--rounds`; of an argument its metavar alone. `usage` and
@@ -26,8 +26,7 @@ class Parameter:
     values: tuple[str, ...] | Literal["files"]
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(Struct, frozen=True):
     """A command: `path` is all words that call it; `below` are the names of its subcommands."""
 
     path: tuple[str, ...]

@@ -7,8 +7,9 @@ container's quota is often that of a group above. What cannot be read counts as 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 _NOT_READABLE = (OSError, ValueError)
 _MOUNTS = {
@@ -18,8 +19,7 @@ _MOUNTS = {
 """Version → where systems mount it, below the file system's root."""
 
 
-@dataclass(frozen=True)
-class Throttling:
+class Throttling(Struct, frozen=True):
     """How often groups with a quota were stopped so far, and for how long, in ns."""
 
     periods: int

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 _STEAL = 7
 _GUEST = 8
 """The columns from here on are counted in others already."""
 
 
-@dataclass(frozen=True)
-class CpuTime:
+class CpuTime(Struct, frozen=True):
     """Ticks of all cores since boot: those that were stolen, and all."""
 
     stolen: int

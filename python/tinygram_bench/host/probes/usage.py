@@ -6,7 +6,8 @@ import resource
 import socket
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tinygram_bench import _native
 from tinygram_bench.host.probes.calls import CallTimes, call_times, taken_between
@@ -15,8 +16,7 @@ from tinygram_bench.host.probes.kernel import Counted, CounterFds, counted_betwe
 _COUNTED = ("data_segments", "segments_out", "segments_in", "retransmits")
 
 
-@dataclass(frozen=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """Totals so far: the figures are the difference of two marks."""
 
     cpu_ns: int

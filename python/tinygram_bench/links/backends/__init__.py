@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tinygram_bench.links.backends import loopback, netem, relay, veth
 from tinygram_bench.links.link import Link
@@ -15,8 +16,7 @@ from tinygram_bench.links.sandbox import Permission
 from tinygram_bench.links.spec import LinkSpec
 
 
-@dataclass(frozen=True)
-class Backend:
+class Backend(Struct, frozen=True):
     """`probe` tries, in a throwaway namespace, what `up` needs; `up` raises OSError or RunError.
 
     `up(spec, seed)`: a link for the length of a `with` block; `seed` is that of its losses.

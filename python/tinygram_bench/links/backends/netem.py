@@ -13,8 +13,9 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from fractions import Fraction
+
+from msgspec.structs import replace
 
 from tinygram_bench._native import (
     CALIBRATION_BITS_PER_S,

@@ -11,7 +11,8 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tinygram_bench import _native
 from tinygram_bench.host.network import own_network
@@ -36,8 +37,7 @@ _OFFLOAD_LEAST_QUEUE_BYTES = 120_000
 """Ten of the longest offloaded packets: none would fit into a queue that is shorter than one."""
 
 
-@dataclass(frozen=True)
-class _Devices:
+class _Devices(Struct, frozen=True):
     """The devices that the relay reads and writes. `kind`: `tun` or `veth`, what programs see."""
 
     kind: str

@@ -6,7 +6,8 @@ These modules need the extra `report`; nothing but the page and `--svg` imports 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tinygram_bench.model.result import Result
 from tinygram_bench.report.charts.bars import bar_charts

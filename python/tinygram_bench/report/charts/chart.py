@@ -8,10 +8,10 @@ is not seen on white.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
+from msgspec import Struct
 
 from tinygram_bench.model.result import Figure
 
@@ -30,8 +30,7 @@ FILE_WIDTH = 720
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
 
-@dataclass(frozen=True)
-class Series:
+class Series(Struct, frozen=True):
     """One of the series that the legend names, and shows or hides."""
 
     label: str
@@ -39,8 +38,7 @@ class Series:
     dash: tuple[int, ...] = DASHES[0]
 
 
-@dataclass(frozen=True)
-class Chart:
+class Chart(Struct, frozen=True):
     """`name`: unique in its result, and fit for a file. `text`: how to read it, in sentences.
 
     `where`: the load that it is of, empty where the result has no other.
@@ -139,8 +137,7 @@ _THOUSANDS = (
 )
 
 
-@dataclass(frozen=True)
-class Scale:
+class Scale(Struct, frozen=True):
     """An axis for quantities from 0, or with a `domain` a logarithmic one that has just these.
 
     `title` has the unit. `format`: of d3; empty for `20k` and `1.5M`.

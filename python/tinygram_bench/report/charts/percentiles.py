@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 import altair as alt
+from msgspec.structs import replace
 
 from tinygram_bench.model.parameters import SizesParameters
 from tinygram_bench.model.result import Result, Summary

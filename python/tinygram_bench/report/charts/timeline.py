@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from statistics import median
 
 import altair as alt
+from msgspec import Struct
 
 from tinygram_bench.model.result import Case, Result
 from tinygram_bench.report.charts.chart import (
@@ -62,8 +62,7 @@ _DISTURBED = (
 )
 
 
-@dataclass(frozen=True)
-class _Turns:
+class _Turns(Struct, frozen=True):
     """Cases that take turns, and what they have in common, where others take turns, too."""
 
     where: str
@@ -89,8 +88,7 @@ class _Turns:
         }
 
 
-@dataclass(frozen=True)
-class Cycle:
+class Cycle(Struct, frozen=True):
     """How many times as slow as usual each way was that has the figure there."""
 
     round: int

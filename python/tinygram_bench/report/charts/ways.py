@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import Case, Result, Summary
@@ -16,8 +17,7 @@ from tinygram_bench.statistics.verdicts.doubts import barring
 from tinygram_bench.statistics.workloads.loads import is_alone, server_of
 
 
-@dataclass(frozen=True)
-class Entrant:
+class Entrant(Struct, frozen=True):
     """A case with figures. `is_best`: it won its contest; `is_limit`: it competes with nobody."""
 
     label: str
@@ -27,8 +27,7 @@ class Entrant:
     is_limit: bool = False
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(Struct, frozen=True):
     """The cases that are drawn side by side; `title` is empty where a result has only these."""
 
     title: str

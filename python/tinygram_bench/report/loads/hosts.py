@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import median
+
+from msgspec import Struct
 
 from tinygram_bench.model.result import HostRun, Result
 from tinygram_bench.report.numbers import number, rate
@@ -14,8 +15,7 @@ _MOST_ROWS = 200
 """More would hide what there is to see: the result file has them all."""
 
 
-@dataclass(frozen=True)
-class _Parts:
+class _Parts(Struct, frozen=True):
     """Runs' parts of a host, or of all of them (`host` is then `all`)."""
 
     host: str

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tinygram_bench.model.result import Case, Result, Summary, Verdict
 from tinygram_bench.report.numbers import (
@@ -27,8 +29,7 @@ BASE = "loop/nodelay"
 OWN_BASE = "nodelay of its runtime"
 
 
-@dataclass(frozen=True)
-class LoadTable:
+class LoadTable(Struct, frozen=True):
     """A table that loads of a kind have.
 
     `compares`: with the base, in a column of ratios, or by a mark on each figure. `is_detail`: few
@@ -41,8 +42,7 @@ class LoadTable:
     is_detail: bool = False
 
 
-@dataclass(frozen=True)
-class CaseRow:
+class CaseRow(Struct, frozen=True):
     """One case's row. `absence` says why it has no figures; `remark` stands beside its label."""
 
     case: Case

@@ -8,7 +8,8 @@ threads sent their whole buffer, however little of it they had read: `--faulty w
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tinygram_bench.model.result import Figure, Result
 from tinygram_bench.model.units import format_bytes
@@ -48,8 +49,7 @@ _NEAREST = {
 _UVLOOP, _THREADS = "uvloop", "threads/recvmsg_into"
 
 
-@dataclass(frozen=True)
-class PublishedServer:
+class PublishedServer(Struct, frozen=True):
     """One row of a published table; `buffer_bytes` null: the event loop's own."""
 
     server: str

@@ -8,7 +8,9 @@ messages over one connection, flat out. What it calls latency is hand-over to re
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import MessageBytes, Result, Verdict
@@ -30,8 +32,7 @@ HERE = (
 MICROSECONDS_PER_SECOND = 1e6
 
 
-@dataclass(frozen=True)
-class PublishedWay:
+class PublishedWay(Struct, frozen=True):
     """One row of the published table: one number each, without an interval."""
 
     runtime: str
@@ -53,7 +54,7 @@ def published_ways() -> tuple[PublishedWay, ...]:
 
 def _way(row: dict[str, str]) -> PublishedWay:
     hold = f":{row['hold_us']}us" if row["hold_us"] else ""
-    figures = PublishedWay.__dataclass_fields__.keys() - {"runtime", "strategy"}
+    figures = set(PublishedWay.__struct_fields__) - {"runtime", "strategy"}
     return PublishedWay(
         runtime=row["runtime"],
         strategy=row["strategy"] + hold,
@@ -107,8 +108,7 @@ def published_tables(result: Result, load: Load) -> tuple[Table, ...]:
     return first, replace(second, notes=(*second.notes, *_differences(result, load)))
 
 
-@dataclass(frozen=True)
-class OurRatios:
+class OurRatios(Struct, frozen=True):
     """Ours, round by round against our own `loop/nodelay`: the ratios of the verdicts."""
 
     case_ids: dict[tuple[str, str], str]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from msgspec.structs import replace as replace_fields
+from msgspec.structs import replace
 
 from tinygram_bench.model.result import Result
 from tinygram_bench.report.document import Document, Section
@@ -22,8 +20,8 @@ def by_value(result: Result) -> Result:
     ranks = {id_: at for at, point in enumerate(result.plan.sweep.points) for id_ in point.case_ids}
     cases = sorted(result.plan.cases, key=lambda case: ranks.get(case.case_id, len(ranks)))
     summaries = sorted(result.summaries, key=lambda each: ranks.get(each.case.case_id, len(ranks)))
-    plan = replace_fields(result.plan, cases=tuple(cases))
-    return replace_fields(result, plan=plan, summaries=tuple(summaries))
+    plan = replace(result.plan, cases=tuple(cases))
+    return replace(result, plan=plan, summaries=tuple(summaries))
 
 
 def with_sweep(document: Document, result: Result) -> Document:

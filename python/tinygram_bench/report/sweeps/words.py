@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from tinygram_bench.model.result import Case
 from tinygram_bench.model.sweep import Limit, Parameter
@@ -23,8 +23,7 @@ _UNTOLD = (
 """Parameters that follow from others, or that the name of a way has."""
 
 
-@dataclass(frozen=True)
-class Said:
+class Said(Struct, frozen=True):
     """A parameter in words. `value`: how one of its values is written."""
 
     noun: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tinygram_bench.report.numbers import number
 from tinygram_bench.report.prose import joined
@@ -23,8 +24,7 @@ _LEAST_COUNT = 1.0
 """Events in a thousand messages or calls; what is rarer is not told."""
 
 
-@dataclass(frozen=True)
-class _Subject:
+class _Subject(Struct, frozen=True):
     """What a part is called, and whether its verb is in the plural."""
 
     text: str

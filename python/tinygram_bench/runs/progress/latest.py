@@ -6,7 +6,8 @@ They are for watching: without intervals, and no verdict is made of them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.statistics.figures.runs import figures_of
@@ -15,8 +16,7 @@ from tinygram_bench.statistics.workloads import WORKLOADS
 _RATES = ("throughput_per_s", "calls_per_s")
 
 
-@dataclass(frozen=True)
-class Latest:
+class Latest(Struct, frozen=True):
     """What was measured in one run; None: it does not know.
 
     `due_per_s`: how many messages were to be sent, where the case has a schedule.

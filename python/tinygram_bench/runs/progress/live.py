@@ -10,7 +10,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tinygram_bench.model.result import Case
 from tinygram_bench.runs.progress.arrived import Arrived
@@ -26,8 +27,7 @@ Between = Callable[[int], None]
 """Called after a slice, with the number of its case."""
 
 
-@dataclass
-class Live:
+class Live(Struct):
     """Where a bench finds those who watch: nobody, unless `tell` is set."""
 
     tell: Tell | None = None

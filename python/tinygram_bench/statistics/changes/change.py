@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf
 from typing import Literal
+
+from msgspec import Struct
 
 from tinygram_bench.model.result import Case, Figure
 
@@ -13,8 +14,7 @@ Shown = Literal["worse", "better", "not_shown", "cannot_say"]
 Passed = Literal["fails", "passes", "cannot_say"]
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(Struct, frozen=True):
     """One figure of one case, before and after.
 
     `before`, `after`: the rounds' middle, of times the geometric mean and of counts the median,

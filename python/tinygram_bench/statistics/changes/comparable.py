@@ -7,10 +7,10 @@ compared unasked; versions of programs are, for they are what one compares.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from tinygram_bench.model.result import Case, Result
 
@@ -36,8 +36,7 @@ _FLEETING = ("load_average_1_5_15_min", "memory_bytes", "noise_floor", "study")
 _NO_HOST = ("host", None)
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """What differs between two results, in words, and the two values."""
 
     what: str

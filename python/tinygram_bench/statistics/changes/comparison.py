@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from tinygram_bench.model.result import Case, Result
 from tinygram_bench.statistics.changes.change import Change, Kind, Passed, sorted_changes
@@ -25,8 +26,7 @@ KINDS: dict[str, tuple[Kind, ...]] = {
 }
 
 
-@dataclass(frozen=True)
-class Failing:
+class Failing(Struct, frozen=True):
     """A case that failed in each of its rounds after, and did not before; `failure`: its first."""
 
     case: Case
@@ -34,8 +34,7 @@ class Failing:
     failure: str
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """What differs between two results.
 
     `changes`: the surest first. `hindrances`: what makes them incomparable; `others`: what else

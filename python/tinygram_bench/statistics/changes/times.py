@@ -15,9 +15,10 @@ others where these did not change and drift met all alike, the other one where t
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from math import exp, log, sqrt
 from statistics import fmean, variance
+
+from msgspec import Struct
 
 from tinygram_bench.model.result import Case, Figure, Result
 from tinygram_bench.statistics.changes.change import Change
@@ -37,8 +38,7 @@ _LEAST_SPREAD = 1e-4
 Logs = Mapping[int, float]
 
 
-@dataclass(frozen=True)
-class _Sides:
+class _Sides(Struct, frozen=True):
     """A figure's logarithms, round by round, of one case before and after."""
 
     before: Logs

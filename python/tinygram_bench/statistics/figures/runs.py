@@ -7,7 +7,8 @@ know it (a counter not permitted here) or where it would mislead (latency while 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import Case, Run
@@ -27,8 +28,7 @@ STATISTIC_OF_FIGURE = {
 }
 
 
-@dataclass(frozen=True)
-class RunFigures:
+class RunFigures(Struct, frozen=True):
     """One run's figures, name → value, and how many samples each of its histograms holds."""
 
     values: Mapping[str, Number]

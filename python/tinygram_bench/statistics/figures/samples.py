@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tinygram_bench.model.result import Case, Figure, Plan, Run
 from tinygram_bench.statistics.figures.counters import Number
@@ -18,8 +19,7 @@ from tinygram_bench.statistics.figures.runs import (
 )
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """All runs of one case. `rounds`: round → its figures, in round order, good ones only.
 
     `looks`: those of its plan.

@@ -10,9 +10,10 @@ change of slope times the gap's width at most; that change is what the gaps on b
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import exp, log
+
+from msgspec import Struct
 
 from tinygram_bench.model.result import Figure
 
@@ -25,8 +26,7 @@ LEAST_MISSED = 0.1
 _DIGITS = 3
 
 
-@dataclass(frozen=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """What is known at the points, `values`, the lowest first.
 
     `figures`: of each curve at each point, None where it is not known. `signs`: rows of 1, -1, and

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import exp, log
+
+from msgspec import Struct
 
 from tinygram_bench.model.result import Case, Figure
 from tinygram_bench.statistics.figures.intervals import figure_of
@@ -13,8 +14,7 @@ from tinygram_bench.statistics.sweeps.choice import brackets
 from tinygram_bench.statistics.sweeps.curves import Swept
 
 
-@dataclass(frozen=True)
-class Crossover:
+class Crossover(Struct, frozen=True):
     """Below `at` the case `below` is faster, above it `above` is; `rounds`: that this comes of."""
 
     below: Case

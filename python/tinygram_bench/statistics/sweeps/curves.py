@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tinygram_bench.model.result import Case, Figure, Plan, Run, Summary, Verdict
 from tinygram_bench.model.sweep import Point, Sweep
@@ -19,8 +21,7 @@ from tinygram_bench.statistics.workloads import WORKLOADS
 from tinygram_bench.statistics.workloads.loads import Load, is_base, is_faulty, is_limit
 
 
-@dataclass(frozen=True)
-class Curve:
+class Curve(Struct, frozen=True):
     """A way over all points: `cases` and what is known of each, the lowest value first.
 
     `rounds`: the figure in the rounds of each point's step, none where it is not known.
@@ -39,8 +40,7 @@ class Curve:
         return tuple(figure_of(values) if values else None for values in self.rounds)
 
 
-@dataclass(frozen=True)
-class Pairing:
+class Pairing(Struct, frozen=True):
     """Two curves of a load: `ratios` second ÷ first in the rounds of each point, and `verdicts`."""
 
     first: Curve
@@ -55,8 +55,7 @@ class Pairing:
         return tuple(signs.get(each.verdict, 0) for each in self.verdicts)
 
 
-@dataclass(frozen=True)
-class Swept:
+class Swept(Struct, frozen=True):
     """All curves of a sweep over its points; `figure` is what they show."""
 
     sweep: Sweep

@@ -10,9 +10,10 @@ them the bend may lie anywhere.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import log
 from statistics import median
+
+from msgspec import Struct
 
 from tinygram_bench.model.result import Figure
 from tinygram_bench.statistics.figures.intervals import figure_of, interval_rank
@@ -24,8 +25,7 @@ LEAST_BEND = 0.1
 """The cost at a knee is lower than the straight line by this share at least."""
 
 
-@dataclass(frozen=True)
-class Knee:
+class Knee(Struct, frozen=True):
     """`at`: where it is, in the unit of the sweep's values.
 
     `is_flattening`: from there on the cost falls less than before, as of throughput that saturates;

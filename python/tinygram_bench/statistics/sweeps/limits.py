@@ -7,16 +7,16 @@ late the sender is: a sender that stands still does not hide the messages that i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from tinygram_bench.model.result import Figure
 from tinygram_bench.model.sweep import Limit
 from tinygram_bench.statistics.sweeps.curves import Curve
 
 
-@dataclass(frozen=True)
-class Met:
+class Met(Struct, frozen=True):
     """How far a way keeps to the limit.
 
     `up_to`: the highest value with a median below the limit there and at all lower ones. `low`: the

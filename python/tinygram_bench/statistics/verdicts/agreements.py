@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tinygram_bench.model.result import Case, Figure, Peer, PeerRun, Result, Run
 from tinygram_bench.statistics.figures.intervals import confidence_of, figure_of, looks_of
@@ -15,8 +16,7 @@ from tinygram_bench.statistics.workloads import WORKLOADS
 AGREES_WITHIN = 0.10
 
 
-@dataclass(frozen=True)
-class Agreement:
+class Agreement(Struct, frozen=True):
     """A peer beside our case. Figures are None where no round has them; `confidence` is that
     of `ratio`.
 

@@ -7,7 +7,8 @@ counts is its paired verdict against every other one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tinygram_bench.model.result import Case, Figure, Result, Summary, Verdict
 from tinygram_bench.statistics.figures.runs import is_higher_better
@@ -16,8 +17,7 @@ from tinygram_bench.statistics.workloads.loads import Load, is_faulty, is_limit
 NO_VERDICT = "the result holds no verdict on it"
 
 
-@dataclass(frozen=True)
-class Contest:
+class Contest(Struct, frozen=True):
     """The cases of one runtime under one load, the best first; those without a figure left out."""
 
     load: Load
@@ -51,8 +51,7 @@ def _contest(load: Load, runtime: str, summaries: Sequence[Summary]) -> Contest:
     return Contest(load, runtime, figure, tuple(case for _, case in sorted(measured, key=rank)))
 
 
-@dataclass(frozen=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """The first of a contest against one other way, on one figure."""
 
     other: Case

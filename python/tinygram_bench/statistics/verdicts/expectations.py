@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from statistics import median
+
+from msgspec import Struct
 
 from tinygram_bench.model.result import Result
 from tinygram_bench.statistics.figures.samples import samples_of
@@ -14,8 +15,7 @@ ANY = float("inf")
 """The end of a range without a bound."""
 
 
-@dataclass(frozen=True)
-class Expected:
+class Expected(Struct, frozen=True):
     """A figure of one variant, or its ratio to that `over` another, from `low` to `high`."""
 
     figure: str
@@ -33,8 +33,7 @@ class Expected:
         return f"expected {_number(self.low)} … {_number(self.high)}"
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """The outcome of one expectation; `value` None: not known."""
 
     expected: Expected

@@ -7,7 +7,8 @@ come from more than counters and histograms, a module beside this one that finds
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.statistics.workloads import rr, sizes
@@ -17,8 +18,7 @@ Figures = Callable[[Case, Run, Mapping[str, float | None]], Mapping[str, float |
 Histograms = Mapping[str, tuple[str, ...]]
 
 
-@dataclass(frozen=True)
-class Workload:
+class Workload(Struct, frozen=True):
     """The figures and comparisons of a workload.
 
     Figures, those that its runs can have: `counted`, of counters, among them those that `computed`

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tinygram_bench.model.result import Case, MessageBytes
 from tinygram_bench.statistics.workloads import WORKLOADS
@@ -16,8 +18,7 @@ EXTERNAL = "external"
 """The runtime, and the implementation, of a server that is not ours."""
 
 
-@dataclass(frozen=True)
-class Load:
+class Load(Struct, frozen=True):
     """All of a case but how it sends (runtime, implementation, strategy) and its parameters.
 
     `parameters`: those that belong to the load of its workload, and their values.
@@ -41,7 +42,7 @@ class Load:
 
     @classmethod
     def of(cls, case: Case) -> Load:
-        named = cls.__dataclass_fields__.keys() - {
+        named = set(cls.__struct_fields__) - {
             "busy_thread",
             "tls",
             "direction",

@@ -7,7 +7,8 @@ import socket
 from collections.abc import Sequence
 from time import monotonic_ns
 
-from tinygram_bench.loads.source import BURST_MESSAGES, AsyncSource, Source
+from tinygram_bench.loads.async_source import AsyncSource
+from tinygram_bench.loads.source import BURST_MESSAGES, Source
 from tinygram_bench.ways.by_hand.queued import END, QUEUE_MESSAGES
 from tinygram_bench.ways.by_hand.streams import STRATEGIES
 from tinygram_bench.ways.event_loops import loop_factory

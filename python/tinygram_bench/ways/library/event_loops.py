@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 
-import tinygram
+from tinygram import Transport, new_event_loop
 from tinygram_bench.loads.source import Source
 from tinygram_bench.ways import transports
 from tinygram_bench.ways.event_loops import loop_factory
@@ -17,14 +17,14 @@ def run(sock: socket.socket, source: Source, way: Way) -> None:
     """Send everything; the loop below is the stock one or uvloop's."""
 
     def make_loop() -> asyncio.AbstractEventLoop:
-        return tinygram.new_event_loop(loop_factory(way.runtime), strategy=way.strategy)
+        return new_event_loop(loop_factory(way.runtime), strategy=way.strategy)
 
     async def connect(sock: socket.socket, way: Way) -> tuple[asyncio.WriteTransport, Connection]:
         loop = asyncio.get_running_loop()
         transport, connection = await loop.create_connection(
             Connection, sock=sock, ssl=way.tls, server_hostname=way.server_name
         )
-        assert isinstance(transport, tinygram.Transport)
+        assert isinstance(transport, Transport)
         way.library_holds = lambda: transport.stats().holds
         return transport, connection
 

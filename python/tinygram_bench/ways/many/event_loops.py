@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from tinygram_bench.loads.source import AsyncSource, Source
+from tinygram_bench.loads.async_source import AsyncSource
+from tinygram_bench.loads.source import Source
 from tinygram_bench.ways.many.ends import MOST_WAITING_BYTES, End, Ends
 from tinygram_bench.ways.runtimes import PATIENCE_NS, Way
 

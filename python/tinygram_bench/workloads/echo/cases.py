@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+
+from msgspec import Struct
 
 from tinygram.strategies import Strategy
 from tinygram_bench.host.packages import missing_for_tls
@@ -30,8 +31,7 @@ WARM_UP_BYTES = 4 << 20
 UNKNOWN_STRATEGY = "unknown"
 
 
-@dataclass(frozen=True)
-class External:
+class External(Struct, frozen=True):
     """A server that is not ours: a program that is started for each run, or one that runs already.
 
     `command` null: it runs already.
@@ -52,8 +52,7 @@ class External:
         return Path(shlex.split(self.command)[0]).name
 
 
-@dataclass(frozen=True)
-class EchoOptions:
+class EchoOptions(Struct, frozen=True):
     """The options of `tinygram echo`. `messages` null: a run takes `duration_ns`.
 
     `slice_ns`: cases of a load take turns in slices of this length. `takes_turns`: they do so where
@@ -85,8 +84,7 @@ class EchoOptions:
     tls: Sequence[bool] = (False,)
 
 
-@dataclass(frozen=True)
-class _Row:
+class _Row(Struct, frozen=True):
     """A server with a buffer of one size, honest or not. `buffer_bytes` null: it decides itself."""
 
     runtime: str

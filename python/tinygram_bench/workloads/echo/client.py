@@ -8,12 +8,15 @@ between them, and answers `Ready` again when they are over.
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 from tinygram_bench import _native
 from tinygram_bench.processes.orders import End, Go, Orders, Ready, Start, carry_out
-from tinygram_bench.workloads.echo.encrypted import EncryptedConnections
 from tinygram_bench.workloads.echo.order import ClientOrder, Report
 from tinygram_bench.workloads.echo.slices import found_in_slices
+
+if TYPE_CHECKING:
+    from tinygram_bench.workloads.echo.encrypted import EncryptedConnections
 
 _CONNECT_LIMIT_NS = 10_000_000_000
 _PATIENCE_NS = 1_000_000_000
@@ -25,7 +28,7 @@ def main() -> int:
 
 
 def _exchange(order: ClientOrder, orders: Orders) -> None:
-    encrypted = None if order.certificate is None else EncryptedConnections(order.certificate)
+    encrypted = _encrypted(order.certificate)
     client = _native.EchoClient(
         order.host,
         order.port,
@@ -77,6 +80,15 @@ def _exchange(order: ClientOrder, orders: Orders) -> None:
     if not order.trusts:
         client.finish(_PATIENCE_NS)
     orders.say(End())
+
+
+def _encrypted(certificate: str | None) -> EncryptedConnections | None:
+    """Its import takes a while, and most clients do not encrypt. Raises ssl.SSLError."""
+    if certificate is None:
+        return None
+    from tinygram_bench.workloads.echo.encrypted import EncryptedConnections
+
+    return EncryptedConnections(certificate)
 
 
 if __name__ == "__main__":

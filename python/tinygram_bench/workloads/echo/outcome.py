@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from tinygram_bench.model.parameters import EchoParameters
 from tinygram_bench.model.result import Case, Run, Warning
@@ -23,8 +23,7 @@ _COUNTS_OF_CLIENT = ("throughput", "run_time", "both_ways", "round_trip")
 _EVERYTHING = (*_COUNTS_OF_CLIENT, "cpu", "messages_per_write")
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(Struct, frozen=True):
     """Findings beside the client's report.
 
     `counters`: those of client, server and kernel. `strangers` None: a server that is not ours

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shlex
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tinygram_bench.host.network import set_congestion_control
 from tinygram_bench.host.probes.far_ends import congestion_controls
@@ -40,7 +41,6 @@ PACKAGE = "tinygram_bench.workloads.echo"
 _SERVER = "server"
 
 
-@dataclass(frozen=True)
 class Echo(TakesTurns):
     """A server under test, which sends back what it reads, and a client that checks it."""
 
@@ -134,8 +134,7 @@ class Echo(TakesTurns):
         )
 
 
-@dataclass(frozen=True)
-class _Warm:
+class _Warm(Struct, frozen=True):
     """A client that has warmed up, and what server and kernel had counted by then.
 
     `pids`: the server's processes; none where it runs already.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from tinygram_bench import _native
 from tinygram_bench.runs.sliced import Values, counters_of, late_us, percentiles_us
@@ -13,8 +13,7 @@ _SLOW_PER_S = 10_000
 """Messages that any server has, or nearly so: by it the blocks of rare percentiles are made."""
 
 
-@dataclass(frozen=True)
-class Sliced:
+class Sliced(Struct, frozen=True):
     """What is known of a run in slices beside the client's report.
 
     `used`: the server's CPU time. `start_ns`: when the first cycle began.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tinygram.strategies import Strategy
 from tinygram_bench.links import parse_link
@@ -21,8 +22,7 @@ _LEAST_DELIVERY_NS = 1_000
 """No publisher hands a message to a subscriber in less."""
 
 
-@dataclass(frozen=True)
-class FanoutOptions:
+class FanoutOptions(Struct, frozen=True):
     """The options of `tinygram fanout`; `rates_per_s`, of publications, empty: flat out.
 
     `slice_ns`: cases of a load take turns in slices of this length. `takes_turns`: they do so where

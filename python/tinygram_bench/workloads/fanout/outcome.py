@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tinygram_bench import _native
 from tinygram_bench._native import Histogram
@@ -24,8 +25,7 @@ _MOST_BEHIND = 0.01
 keep up with the rate. One may be due while another is on its way to all, and waits for it."""
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(Struct, frozen=True):
     """Findings beside the two reports; `kernel`: its counters of the whole run."""
 
     slices: Slices

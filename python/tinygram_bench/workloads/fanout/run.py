@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 from tinygram_bench.host.occupied import cores_of
 from tinygram_bench.host.placement import placement
@@ -38,7 +37,6 @@ _QUEUED_NS = 10_000_000
 """By then the subscribers have read what a publisher has put into the sockets' buffers."""
 
 
-@dataclass(frozen=True)
 class Fanout(TakesTurns):
     """A publisher under test, and all its subscribers."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import product
+
+from msgspec import Struct
 
 from tinygram_bench.host.packages import missing, missing_for_tls
 from tinygram_bench.links import parse_link
@@ -30,8 +31,7 @@ _MOST_CONNECTIONS = 10_000
 _MOST_BYTES_AT_ONCE = 256 << 20
 
 
-@dataclass(frozen=True)
-class RrOptions:
+class RrOptions(Struct, frozen=True):
     """The options of `tinygram rr`.
 
     `runtimes`, `strategies`: none are the usual ones of each kind of connections. `connections`:

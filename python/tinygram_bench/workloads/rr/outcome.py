@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tinygram_bench._native import Histogram
 from tinygram_bench.model.parameters import RrParameters
@@ -27,8 +28,7 @@ _FAULTS = {
 }
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(Struct, frozen=True):
     """The counts of each side. `server`: None where it is not ours; `slices`, `used`: in slices."""
 
     start: Start

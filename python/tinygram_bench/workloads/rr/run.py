@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tinygram_bench._native import CallContent
 from tinygram_bench.host.network import Network
@@ -34,7 +35,6 @@ _OF_CONNECTING = ("kernel_ListenOverflows", "kernel_TCPSynRetrans")
 _NO_END_NS = (1 << 63) - 1
 
 
-@dataclass(frozen=True)
 class Rr(TakesTurns):
     """A server, and callers that send it requests and wait for its replies."""
 
@@ -191,8 +191,7 @@ def _callers(turn: Turn) -> list[Child]:
     ]
 
 
-@dataclass(frozen=True)
-class _Ready:
+class _Ready(Struct, frozen=True):
     """What had been counted when all callers had warmed up."""
 
     at_first: Counted

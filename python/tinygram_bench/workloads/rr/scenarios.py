@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Plan
@@ -14,8 +16,7 @@ from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 ROUNDS = 3
 
 
-@dataclass(frozen=True)
-class Scenario:
+class Scenario(Struct, frozen=True):
     """Variants of one situation: name → the options that it does not share with the others.
 
     `callers`: in each process, unless another number is asked for.

@@ -9,9 +9,11 @@ import asyncio
 import socket
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import cast
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from tinygram_bench._native import Admission, CallContent, RequestReader, RrServer
 from tinygram_bench.host.network import tcp_socket
@@ -62,8 +64,7 @@ def longest_backlog() -> int:
     return int(Path("/proc/sys/net/core/somaxconn").read_text())
 
 
-@dataclass
-class _Counts:
+class _Counts(Struct):
     """The counters of the native server."""
 
     connections: int = 0

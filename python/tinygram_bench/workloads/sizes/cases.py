@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tinygram_bench.host.placement import placement
 from tinygram_bench.model.errors import UsageError
@@ -29,8 +30,7 @@ LOCAL_PARTS = ("system-call", "one-thread", "same-core", "other-core")
 """The local parts; each includes the one before."""
 
 
-@dataclass(frozen=True)
-class SizesOptions:
+class SizesOptions(Struct, frozen=True):
     """The options of `tinygram sizes`.
 
     `server`: IPv4:PORT of one that runs already; None: one of ours for each run.

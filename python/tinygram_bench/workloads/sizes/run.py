@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from msgspec.structs import replace
@@ -32,7 +31,6 @@ _SERVER = "server"
 Counters = dict[str, int | None]
 
 
-@dataclass(frozen=True)
 class Sizes(Alternates):
     """A server, and a client that takes samples; or the local parts of a sample."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tinygram.strategies import Strategy
@@ -31,8 +31,7 @@ MOST_MESSAGES_IN_SLICES = 1_000_000_000
 """Flat out, a case ends with its slices; none sends as many in several minutes."""
 
 
-@dataclass(frozen=True)
-class StreamOptions:
+class StreamOptions(Struct, frozen=True):
     """The options of `tinygram stream`.
 
     `rates_per_s` empty: flat out. `takes_turns`: the cases of a load do so in slices of `slice_ns`,

@@ -10,7 +10,8 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tinygram_bench.host.descriptors import raise_descriptor_limit
 from tinygram_bench.host.network import connect_from, introduce, tcp_socket
@@ -22,8 +23,7 @@ _NUMBER_BYTES = 4
 _NUMBER_LIMIT_S = 10.0
 
 
-@dataclass(frozen=True)
-class Met:
+class Met(Struct, frozen=True):
     """All connections of a stream by their numbers, and what meeting has counted."""
 
     sockets: list[socket.socket]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from dataclasses import dataclass
 from functools import partial
 
 import msgspec
@@ -56,7 +55,6 @@ _UNSENT = 3
 """A send buffer grows to this many times what is on its way (tcp_sndbuf_expand in Linux: 2)."""
 
 
-@dataclass(frozen=True)
 class Stream(TakesTurns):
     """A sender and a receiver; only acknowledgements go back.
 
@@ -64,7 +62,9 @@ class Stream(TakesTurns):
     `generator`: which of a cluster's this is; each has arrivals of its own.
     """
 
-    generator: int = 0
+    def __init__(self, seed: int, generator: int = 0) -> None:
+        super().__init__(seed)
+        self._generator = generator
 
     def where(self, case: Case) -> Placement:
         """The sender is on the same core in either direction.
@@ -205,7 +205,7 @@ class Stream(TakesTurns):
                 burst=case.burst or 1,
                 duration_ns=asked.duration_ns or 0,
                 # The same arrivals for every case of a round, others in the next round.
-                seed=self.seed + turn.round + self.generator * _SEEDS_APART,
+                seed=self.seed + turn.round + self._generator * _SEEDS_APART,
                 sleeps=asked.study.pacer_sleeps,
             )
         return Order(

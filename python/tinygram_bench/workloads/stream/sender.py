@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -24,11 +25,13 @@ from tinygram_bench.loads.openings import Openings
 from tinygram_bench.loads.planted import PlantedSource
 from tinygram_bench.loads.source import Share, Source, message_pool
 from tinygram_bench.processes.orders import Arrived, End, Orders, Start, carry_out, leave
-from tinygram_bench.tls.contexts import check_agreed, client_context
 from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.stream.busy_thread import BusyThread
 from tinygram_bench.workloads.stream.meeting import connecting_port, met
 from tinygram_bench.workloads.stream.order import Order, Report, Warm
+
+if TYPE_CHECKING:
+    import ssl
 
 _DELIVERY_LIMIT_S = 10.0
 
@@ -62,7 +65,7 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
         order.runtime,
         strategy,
         order.pace is None,
-        tls=None if order.certificate is None else client_context(order.certificate),
+        tls=_tls_context(order.certificate),
         watch_writes=lambda: _native.watch_all_writes(fds),
         implementation=order.implementation,
         sockets=sockets,
@@ -186,10 +189,21 @@ def _source_of(order: Order) -> Callable[..., Source]:
     return Source
 
 
+def _tls_context(certificate: str | None) -> ssl.SSLContext | None:
+    """Its import takes a while, and most senders do not encrypt. Raises ssl.SSLError."""
+    if certificate is None:
+        return None
+    from tinygram_bench.tls.contexts import client_context
+
+    return client_context(certificate)
+
+
 def _encrypted(sock: socket.socket, runtime: runtimes.Runtime, way: runtimes.Way) -> socket.socket:
     """The socket that the way sends on: wrapped, the handshake made, where a socket encrypts."""
     if way.tls is None or runtime.tls_by != "socket":
         return sock
+    from tinygram_bench.tls.contexts import check_agreed
+
     wrapped = way.tls.wrap_socket(sock, server_hostname=way.server_name)
     check_agreed(wrapped)
     return wrapped

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import fmean
+
+from msgspec import Struct
 
 from tinygram_bench import _native
 from tinygram_bench.loads.source import BURST_MESSAGES
@@ -17,8 +18,7 @@ _LEAST_QUEUED = 12.5
 """Flat out, every 64th message is timed: slices in a row that have so many each make a block."""
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(Struct, frozen=True):
     """All latencies or queueing times, figure → its value in each slice or block, and counters."""
 
     histograms: dict[str, _native.Histogram]

@@ -13,8 +13,9 @@ import ssl
 from array import array
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from time import monotonic_ns, thread_time_ns
+
+from msgspec import Struct
 
 from tinygram_bench import _native
 from tinygram_bench.loads.source import message_pool
@@ -25,8 +26,7 @@ from tinygram_bench.workloads.stream.meeting import Met, connecting_port
 from tinygram_bench.workloads.stream.order import ReceiverOrder
 
 
-@dataclass(frozen=True)
-class Received:
+class Received(Struct, frozen=True):
     """The counters, notes and turns of a stream, as `_native.Receiver` has them."""
 
     counters: dict[str, int]
@@ -34,8 +34,7 @@ class Received:
     turns: bytes
 
 
-@dataclass(frozen=True)
-class _Used:
+class _Used(Struct, frozen=True):
     """What this thread used, and what came, until now."""
 
     cpu_ns: int

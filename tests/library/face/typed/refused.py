@@ -34,6 +34,7 @@ async def asynchronous() -> None:
     writer.transport.statistics()  # refused
     writer.transport.on_writable()  # refused
     writer.transport.write("text")  # refused
+    tinygram.opne_connection("localhost", 80)  # refused
 
 
 def blocking(sock: socket.socket) -> None:

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from statistics import median
+
+from msgspec import Struct
 
 from tinygram_bench.model.result import Figure
 from tinygram_bench.statistics.figures.intervals import figure_of
 
 
-@dataclass(frozen=True)
-class Spent:
+class Spent(Struct, frozen=True):
     """What one run spent on a message or a call, in µs: in all, and the parts that are known."""
 
     total_us: float
     parts_us: Mapping[str, float]
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(Struct, frozen=True):
     """What one part has to do with it, in µs: the medians of both cases, and case − baseline."""
 
     baseline_us: float
@@ -27,8 +26,7 @@ class Part:
     difference: Figure
 
 
-@dataclass(frozen=True)
-class Account:
+class Account(Struct, frozen=True):
     """Case − baseline, in µs a message or a call; each figure from the rounds that both have.
 
     `baseline_us` and `case_us`: the medians of these rounds, in all. `unexplained`: what the parts

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from statistics import fmean, median
+
+from msgspec import Struct
 
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.statistics.verdicts.why.spent import arrival_spent
 from tinygram_bench.statistics.workloads import WORKLOADS
 
 
-@dataclass(frozen=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """Medians over the rounds; None where a count is not known in each of them.
 
     A message, or call: `writes`, `waits`, `segments` with data. Shares: `unsent_time`, of the time

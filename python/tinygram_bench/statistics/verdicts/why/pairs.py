@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tinygram_bench.model.result import Case, Result, Run, Verdict
 from tinygram_bench.statistics.figures.intervals import looks_of
@@ -14,8 +16,7 @@ from tinygram_bench.statistics.verdicts.why.spent import arrival_spent, cpu_spen
 DIFFERENT = ("faster", "slower")
 
 
-@dataclass(frozen=True)
-class Why:
+class Why(Struct, frozen=True):
     """Why a case differs from its baseline.
 
     `verdicts`: on the figures in which they are shown to differ, in the order of the result. `cpu`

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import cast
+
+from msgspec import Struct
 
 from tinygram.strategies import Strategy
 from tinygram_bench.host.packages import missing
@@ -21,8 +22,7 @@ from tinygram_bench.workloads.echo.servers.service import Service
 Serve = Callable[[Service], None]
 
 
-@dataclass(frozen=True)
-class Strategies:
+class Strategies(Struct, frozen=True):
     """The strategies that a server can follow, and the default ones, by the way of replying.
 
     With replies per read every strategy makes one write of each read, so most servers have none.
@@ -33,8 +33,7 @@ class Strategies:
     per_message: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Server:
+class Server(Struct, frozen=True):
     """A server on a runtime, in one implementation.
 
     `is_default` false: it waits until its implementation is asked for. `has_buffer`: whether it

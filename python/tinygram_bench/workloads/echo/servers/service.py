@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import Protocol, cast
 
-import tinygram
+from tinygram import new_event_loop
 from tinygram_bench import _native
 from tinygram_bench.host.network import tcp_socket
 from tinygram_bench.tls.contexts import server_context
@@ -147,7 +147,7 @@ class Service:
         """An event loop of the runtime; the library's is the same but for its transports."""
         base = loop_factory(self.order.runtime)
         if self.order.implementation == "tinygram":
-            return tinygram.new_event_loop(base, strategy=self.order.strategy)
+            return new_event_loop(base, strategy=self.order.strategy)
         return base()
 
 

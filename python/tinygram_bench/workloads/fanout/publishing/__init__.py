@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import cast
+
+from msgspec import Struct
 
 from tinygram.strategies import Strategy
 from tinygram_bench.host.packages import missing
@@ -20,8 +21,7 @@ from tinygram_bench.workloads.fanout.job import Job
 Publish = Callable[[Job], None]
 
 
-@dataclass(frozen=True)
-class Publisher:
+class Publisher(Struct, frozen=True):
     """A publisher on a runtime, in one implementation; `name` says what it calls to write."""
 
     runtime: str

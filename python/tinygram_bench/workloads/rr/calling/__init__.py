@@ -10,10 +10,11 @@ import importlib
 import socket
 import ssl
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 from typing import Protocol, cast
+
+from msgspec import Struct, field
 
 from tinygram.strategies import Strategy
 from tinygram_bench._native import CallContent, Histogram
@@ -31,8 +32,7 @@ LIBRARY = tuple(text for text in OF_LIBRARY if text not in BY_HAND)
 """Strategies of the library below callers on event loops."""
 
 
-@dataclass(frozen=True)
-class Runtime:
+class Runtime(Struct, frozen=True):
     """The callers of a runtime: the module that has them, and how they can send."""
 
     module: str
@@ -85,8 +85,7 @@ class CallError(Exception):
     """A call went wrong; the message says how."""
 
 
-@dataclass
-class Tally:
+class Tally(Struct):
     """The callers' results; times in ns. `callers_time_ns`: each from start to its last reply.
 
     `slices`: of each slice, where they took turns; `call` then has the calls of these alone.

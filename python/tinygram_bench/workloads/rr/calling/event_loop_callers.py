@@ -6,6 +6,7 @@ The loop is asyncio's own or uvloop's, or the library's above one of them.
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import socket
 import ssl
@@ -15,8 +16,8 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 import tinygram
-from tinygram_bench._native import CallContent
-from tinygram_bench.host.network import introduced
+from tinygram_bench._native import Admission, CallContent
+from tinygram_bench.host.network import INTRODUCTION_LIMIT_NS
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.tls.certificates import SERVER_NAME
 from tinygram_bench.tls.contexts import check_agreed
@@ -283,6 +284,18 @@ def _new_loop(order: CallOrder) -> asyncio.AbstractEventLoop:
     return tinygram.new_event_loop(base, strategy=parse_strategy(order.strategy))
 
 
+async def _introduce(sock: socket.socket, token: bytes | None) -> None:
+    """Bring the token, as host.network.introduce does on a socket that blocks. Raises OSError."""
+    if token is None:
+        return
+    loop = asyncio.get_running_loop()
+    async with asyncio.timeout(INTRODUCTION_LIMIT_NS / 1e9):
+        await loop.sock_sendall(sock, token)
+        answer = await loop.sock_recv(sock, 1)
+    if answer != Admission.ADMITTED:
+        raise ConnectionRefusedError(errno.ECONNREFUSED, "the far end does not know its token")
+
+
 async def connected(order: CallOrder) -> Connection:
     """A new connection, encrypted where the order has a certificate. Raises CallError."""
     sock = unconnected(order)
@@ -292,7 +305,7 @@ async def connected(order: CallOrder) -> Connection:
     try:
         await asyncio.get_running_loop().sock_connect(sock, (order.host, order.port))
         connect_ns = time.monotonic_ns() - begun_ns
-        await introduced(sock, order.token)
+        await _introduce(sock, order.token)
         shaking_ns = time.monotonic_ns()
         reader, writer = await asyncio.open_connection(
             sock=sock, ssl=context, server_hostname=None if context is None else SERVER_NAME
