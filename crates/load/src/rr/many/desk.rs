@@ -110,16 +110,18 @@ impl<'a> Desk<'a> {
     /// Let a caller call, if it has time and calls left; whether it does.
     pub fn begin(&mut self, caller: usize) -> Result<bool, CallError> {
         let one = &mut self.callers[caller];
-        if one.calls_left == 0 || monotonic_ns() >= self.span.end_ns {
+        let mut begun_ns = monotonic_ns();
+        if one.calls_left == 0 || begun_ns >= self.span.end_ns {
             return Ok(false);
         }
         if one.calls % LOOK_EVERY == 0 {
             one.line.check_silent()?;
+            begun_ns = monotonic_ns();
         }
         one.calls += 1;
         one.calls_left -= 1;
         one.call = Some(Call {
-            begun_ns: monotonic_ns(),
+            begun_ns,
             parts: 0,
             sent: 0,
             received: 0,
