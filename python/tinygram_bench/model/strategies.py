@@ -13,6 +13,8 @@ from tinygram.strategies import Strategy
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.units import parse_duration_ns
 
+IO_URING = "io_uring"
+"""Implementation of `stream` and `rr`, and publisher of `fanout`, that sends by io_uring(7)."""
 _BY_HAND = (
     Strategy("cork"),  # TCP_CORK around each burst; flat out, around all messages
     Strategy("more"),  # MSG_MORE on all but a burst's last message

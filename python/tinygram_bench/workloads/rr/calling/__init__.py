@@ -15,13 +15,11 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Protocol, cast
 
-from tinygram.strategies import Strategy
 from tinygram_bench._native import CallContent, Histogram
 from tinygram_bench.host.network import connect_from, tcp_socket
-from tinygram_bench.host.packages import missing
-from tinygram_bench.model.strategies import parse_strategy
+from tinygram_bench.model.strategies import IO_URING
 from tinygram_bench.tls.contexts import client_context
-from tinygram_bench.ways.runtimes import IO_URING, without_io_uring
+from tinygram_bench.ways.rows import Row
 from tinygram_bench.ways.runtimes import LIBRARY as OF_LIBRARY
 from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, SliceTally, Span, Start
 
@@ -32,22 +30,13 @@ LIBRARY = tuple(text for text in OF_LIBRARY if text not in BY_HAND)
 
 
 @dataclass(frozen=True)
-class Runtime:
+class Runtime(Row):
     """The callers of a runtime: the module that has them, and how they can send."""
 
     module: str
     strategies: tuple[str, ...] = BY_HAND
     requires: tuple[str, ...] = ()
     has_tls: bool = False
-    needs_io_uring: bool = False
-
-    def missing(self) -> str | None:
-        """Why they cannot run here; None when they can."""
-        return (without_io_uring() if self.needs_io_uring else None) or missing(self.requires)
-
-    def supports(self, strategy: Strategy) -> bool:
-        """Whether its callers can send so, whatever the strategy's duration."""
-        return strategy.name in {parse_strategy(text).name for text in self.strategies}
 
 
 _ON_LOOPS = {
@@ -68,7 +57,7 @@ request are then one write."""
 ON_MANY = {
     **_ON_LOOPS,
     "native": Runtime("native_callers"),
-    f"native/{IO_URING}": Runtime("native_callers", needs_io_uring=True),
+    f"native/{IO_URING}": Runtime("native_callers", requires=(IO_URING,)),
 }
 """Those that have many connections without a thread for each; native ones by epoll or io_uring."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tinygram_bench._native import Admission, CallContent, RrCallers
-from tinygram_bench.ways.runtimes import IO_URING
+from tinygram_bench.model.strategies import IO_URING
 from tinygram_bench.workloads.rr.calling import Tally
 from tinygram_bench.workloads.rr.order import CallOrder, SliceTally, Start
 
