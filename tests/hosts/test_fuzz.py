@@ -96,7 +96,7 @@ def token_in_front(line: bytes) -> None:
     with near, far:
         near.sendall(line)
         near.shutdown(socket.SHUT_WR)
-        is_ours = _native.Admission(None, TOKEN).admits(far.fileno(), "127.0.0.1")
+        is_ours = _native.Admission(None, TOKEN).admit(far.fileno(), "127.0.0.1")
         assert is_ours == line.startswith(TOKEN)
         assert far.recv(1 << 16) == line[len(TOKEN) :]
 

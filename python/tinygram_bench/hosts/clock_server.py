@@ -54,7 +54,7 @@ def _accepted(listener: socket.socket, client: _native.Admission) -> socket.sock
     """The client's connection."""
     while True:
         sock, peer = listener.accept()
-        if client.admits(sock.fileno(), peer[0]):
+        if client.admit(sock.fileno(), peer[0]):
             return sock
         sock.close()
 

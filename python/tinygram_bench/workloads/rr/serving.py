@@ -133,7 +133,7 @@ class _Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self._sock = transport.get_extra_info("socket")
         peer = transport.get_extra_info("peername")
-        if not self._client.admits(self._sock.fileno(), peer and peer[0]):
+        if not self._client.admit(self._sock.fileno(), peer and peer[0]):
             self._counts.strangers += 1
             self._transport.abort()
             return

@@ -67,7 +67,7 @@ def _accepted(order: Order | ReceiverOrder, announce: Callable[[int], None]) -> 
         announce(listener.getsockname()[1])
         while len(found) < order.connections:
             sock, address = listener.accept()
-            if not peer.admits(sock.fileno(), address[0]):
+            if not peer.admit(sock.fileno(), address[0]):
                 sock.close()
                 strangers += 1
                 continue

@@ -61,7 +61,7 @@ class Service:
 
         Close it then. It is to be asked once, before anything is read.
         """
-        is_other = not self._client.admits(connection.fileno(), peer and peer[0])
+        is_other = not self._client.admit(connection.fileno(), peer and peer[0])
         self._strangers += is_other
         return is_other
 
