@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from tinygram.strategies import Strategy
 from tinygram_bench.host.network import allowed_congestion_controls, check_congestion_control
+from tinygram_bench.host.network.connections import Known
 from tinygram_bench.host.packages import missing_for_tls
 from tinygram_bench.hosts.clock_server import ClockOrder
 from tinygram_bench.loads.producers import MAX_POOL_BYTES, MAX_PRODUCERS
@@ -60,15 +61,14 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True)
 class Here:
-    """What this server fills into orders: its own address, the client's, and a process's files.
+    """What this server fills into orders: its own address, and a process's files.
 
-    `token`: what the client's data connections begin with. `max_connections`: of a process, with
+    `client`: by what the client's data connections are known. `max_connections`: of a process, with
     its client.
     """
 
     own_host: str
-    client_host: str
-    token: bytes
+    client: Known
     files: tuple[int, ...]
     max_connections: int
 
@@ -126,9 +126,7 @@ def _receiver(order: ReceiverOrder, here: Here) -> ReceiverOrder:
         turns_fd=turns_fd,
         host=here.own_host,
         port=0,
-        own_host=None,
-        peer_host=here.client_host,
-        token=here.token,
+        client=here.client,
         tls=_own_identity(order.tls),
     )
 
@@ -163,9 +161,7 @@ def _sender(order: Order, here: Here) -> Order:
         report_fd=here.files[0],
         host=here.own_host,
         port=0,
-        own_host=None,
-        peer_host=here.client_host,
-        token=here.token,
+        client=here.client,
         counter_fds=None,
     )
 
@@ -240,7 +236,7 @@ def _sizes_server(order: sizes.ServerOrder, here: Here) -> sizes.ServerOrder:
 
 def _filled_in(order: T, here: Here) -> T:
     """Where it listens, and by what it knows its client: never what the client says of them."""
-    return replace(order, host=here.own_host, client_host=here.client_host, token=here.token)
+    return replace(order, host=here.own_host, client=here.client)
 
 
 def _check_files(here: Here, count: int) -> None:

@@ -20,7 +20,7 @@ from itertools import pairwise
 from statistics import linear_regression
 from typing import NamedTuple
 
-from tinygram_bench.host.network import introduce
+from tinygram_bench.host.network.connections import introduce
 from tinygram_bench.hosts.address import REMEDY
 from tinygram_bench.hosts.clock_server import TIME
 from tinygram_bench.processes.workers import RunError

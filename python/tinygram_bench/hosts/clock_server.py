@@ -12,7 +12,7 @@ import sys
 import time
 
 from tinygram_bench import _native
-from tinygram_bench.host.network import tcp_socket
+from tinygram_bench.host.network.connections import Known, tcp_socket
 from tinygram_bench.model.value import Value
 from tinygram_bench.processes.orders import Orders, carry_out
 
@@ -22,14 +22,10 @@ TIME = struct.Struct("<Q")
 
 
 class ClockOrder(Value, frozen=True):
-    """The order for the clock; the server fills it in.
-
-    `host`: where it listens. `client_host`, `token`: by what its client is known.
-    """
+    """The order for the clock: where it listens, and by what its client is known."""
 
     host: str = "127.0.0.1"
-    client_host: str | None = None
-    token: bytes | None = None
+    client: Known = Known()
 
 
 def main() -> int:
@@ -37,7 +33,7 @@ def main() -> int:
 
 
 def _tell_time(order: ClockOrder, orders: Orders) -> None:
-    client = _native.Admission(order.client_host, order.token)
+    client = order.client.admission
     with tcp_socket(order.host) as listener:
         client.guard(listener.fileno())
         listener.bind((order.host, 0))

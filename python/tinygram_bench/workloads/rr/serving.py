@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import cast
 
 from tinygram_bench._native import Admission, CallContent, RequestReader, RrServer
-from tinygram_bench.host.network import tcp_socket
+from tinygram_bench.host.network.connections import tcp_socket
 from tinygram_bench.tls.contexts import server_context
 from tinygram_bench.tls.decrypting import Decrypting
 from tinygram_bench.ways.event_loops import loop_factory
@@ -51,7 +51,7 @@ def serve(
         max_connections=max(MAX_CONNECTIONS, 2 * order.connections),
         idle_ns=IDLE_NS,
         host=order.host,
-        client=order.client,
+        client=order.client.admission,
     )
     announce(server.port)
     return dict(server.run(stop_fd))
@@ -95,7 +95,7 @@ async def _serve(
     sock = tcp_socket(order.host)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, order.congestion_control.encode())
-    client = order.client
+    client = order.client.admission
     client.guard(sock.fileno())
     sock.bind((order.host, order.port))
     context = None if order.tls is None else server_context(order.tls)

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from tinygram_bench.host.descriptors import raise_descriptor_limit
-from tinygram_bench.host.network import connect_from, introduce, tcp_socket
+from tinygram_bench.host.network.connections import connect_from, introduce, tcp_socket
 from tinygram_bench.workloads.stream.order import Order, ReceiverOrder
 
 _BACKLOG = 4096
@@ -42,11 +42,11 @@ def _connected(order: Order | ReceiverOrder) -> Met:
     sockets, all_ns = [], 0
     for number in range(order.connections):
         sock = _new_socket(order)
-        connect_from(sock, order.own_host)
+        connect_from(sock, order.client.host)
         start_ns = time.monotonic_ns()
         sock.connect((order.host, order.port))
         all_ns += time.monotonic_ns() - start_ns
-        introduce(sock, order.token)
+        introduce(sock, order.client.token)
         if order.connections > 1:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.sendall(number.to_bytes(_NUMBER_BYTES, "little"))
@@ -56,7 +56,7 @@ def _connected(order: Order | ReceiverOrder) -> Met:
 
 def _accepted(order: Order | ReceiverOrder, announce: Callable[[int], None]) -> Met:
     """All connections of the stream; those of other programs are ended, and counted."""
-    peer = order.peer
+    peer = order.client.admission
     found: dict[int, socket.socket] = {}
     strangers = 0
     with ExitStack() as stack:

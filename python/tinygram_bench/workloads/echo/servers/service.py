@@ -9,7 +9,7 @@ from typing import Protocol, cast
 
 import tinygram
 from tinygram_bench import _native
-from tinygram_bench.host.network import tcp_socket
+from tinygram_bench.host.network.connections import tcp_socket
 from tinygram_bench.tls.contexts import server_context
 from tinygram_bench.ways.event_loops import loop_factory
 from tinygram_bench.workloads.echo.order import PER_READ, WHOLE_BUFFER, ServerOrder
@@ -39,8 +39,8 @@ class Service:
         self.buffer_bytes = order.buffer_bytes
         self.sends_whole_buffer = order.fault == WHOLE_BUFFER
         self.tls = None if order.tls is None else server_context(order.tls)
-        self._client = order.client
-        self._asks_at_accept = order.tls is not None and order.token is not None
+        self._client = order.client.admission
+        self._asks_at_accept = order.tls is not None and order.client.token is not None
         self._strangers = 0
         self.strangers: Callable[[], int] = lambda: self._strangers
         """How many connections were turned away so far; a server may count them itself."""

@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Protocol, cast
 
 from tinygram_bench._native import CallContent, Histogram
-from tinygram_bench.host.network import connect_from, tcp_socket
+from tinygram_bench.host.network.connections import connect_from, tcp_socket
 from tinygram_bench.model.strategies import IO_URING
 from tinygram_bench.tls.contexts import client_context
 from tinygram_bench.ways.rows import Row
@@ -219,7 +219,7 @@ def unconnected(order: CallOrder) -> socket.socket:
     sock = tcp_socket(order.host)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, order.congestion_control.encode())
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, order.is_nodelay)
-    connect_from(sock, order.own_host)
+    connect_from(sock, order.client.host)
     return sock
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import tinygram
 from tinygram_bench._native import CallContent
-from tinygram_bench.host.network import introduced
+from tinygram_bench.host.network.connections import introduced
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.tls.certificates import SERVER_NAME
 from tinygram_bench.tls.contexts import check_agreed
@@ -292,7 +292,7 @@ async def connected(order: CallOrder) -> Connection:
     try:
         await asyncio.get_running_loop().sock_connect(sock, (order.host, order.port))
         connect_ns = time.monotonic_ns() - begun_ns
-        await introduced(sock, order.token)
+        await introduced(sock, order.client.token)
         shaking_ns = time.monotonic_ns()
         reader, writer = await asyncio.open_connection(
             sock=sock, ssl=context, server_hostname=None if context is None else SERVER_NAME

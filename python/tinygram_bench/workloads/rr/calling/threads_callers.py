@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from tinygram_bench._native import CallContent
-from tinygram_bench.host.network import introduce
+from tinygram_bench.host.network.connections import introduce
 from tinygram_bench.tls.certificates import SERVER_NAME
 from tinygram_bench.tls.contexts import check_agreed
 from tinygram_bench.workloads.rr.calling import (
@@ -212,7 +212,7 @@ def connected(order: CallOrder) -> tuple[socket.socket, int]:
     try:
         sock.connect((order.host, order.port))
         took_ns = time.monotonic_ns() - begun_ns
-        introduce(sock, order.token)
+        introduce(sock, order.client.token)
         if context is not None:
             # The handshake is a part of connecting, and what was brought before it is not.
             shaking_ns = time.monotonic_ns()
