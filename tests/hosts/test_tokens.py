@@ -43,7 +43,6 @@ def rr_order(runtime: str) -> object:
     return order_of(
         rr.ServerOrder(
             runtime=runtime,
-            port=0,
             request_bytes=5,
             reply_bytes=5,
             seed=1,

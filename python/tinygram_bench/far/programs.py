@@ -203,7 +203,7 @@ def _rr_server(order: rr.ServerOrder, here: Here) -> rr.ServerOrder:
     if order.connections:
         _check_connections(order.connections, here)
     _check_shared(order)
-    return _filled_in(replace(order, port=0, tls=_own_identity(order.tls)), here)
+    return _filled_in(replace(order, tls=_own_identity(order.tls)), here)
 
 
 def _echo_server(order: echo.ServerOrder, here: Here) -> echo.ServerOrder:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
+from typing import Any
 
 from tinygram_bench import _native
 from tinygram_bench.model.value import Value
 
+BACKLOG = 4096
+"""Strangers who have brought nothing yet take no place that the client needs."""
 _IP_BIND_ADDRESS_NO_PORT = 24
 """From linux/in.h; Python's socket has it from 3.12 on."""
 _INTRODUCTION_LIMIT_NS = 10 * 10**9
@@ -31,10 +34,53 @@ class Known(Value, frozen=True):
         return _native.Admission(self.host, self.token)
 
 
+class Listener(socket.socket):
+    """Listens for one client, on a port that the kernel picks; all others are strangers."""
+
+    def __init__(
+        self,
+        host: str,
+        client: Known,
+        congestion_control: str | None = None,
+        backlog: int = BACKLOG,
+    ) -> None:
+        """Raises OSError."""
+        super().__init__(_family(host), socket.SOCK_STREAM)
+        self.strangers = 0
+        """How many connections were turned away so far."""
+        self._client = client.admission
+        if congestion_control is not None:
+            self.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion_control.encode())
+        self._client.guard(self.fileno())
+        self.bind((host, 0))
+        self.listen(backlog)
+
+    @property
+    def port(self) -> int:
+        return int(self.getsockname()[1])
+
+    def admit(self, fd: int, peer: tuple[Any, ...] | None) -> bool:
+        """Tell the client that its accepted connection is taken; a stranger's is counted.
+
+        That is then to be ended. Each connection is asked once, before anything is read. `peer`:
+        its address, None: it has ended already.
+        """
+        is_known = self._client.admit(fd, peer[0] if peer else None)
+        self.strangers += not is_known
+        return is_known
+
+    def accept_known(self) -> tuple[socket.socket, Any]:
+        """The client's next connection, and its address; strangers that come before are ended."""
+        while True:
+            sock, peer = super().accept()
+            if self.admit(sock.fileno(), peer):
+                return sock, peer
+            sock.close()
+
+
 def tcp_socket(host: str) -> socket.socket:
     """A socket that listens on that address, or connects to it: of IPv4 or IPv6. Raises OSError."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.socket(family, socket.SOCK_STREAM)
+    return socket.socket(_family(host), socket.SOCK_STREAM)
 
 
 def connect_from(sock: socket.socket, own_host: str | None) -> None:
@@ -66,3 +112,7 @@ async def introduced(sock: socket.socket, token: bytes | None) -> None:
         answer = await loop.sock_recv(sock, 1)
     if answer != _native.Admission.ADMITTED:
         raise ConnectionRefusedError(errno.ECONNREFUSED, "the far end does not know its token")
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET

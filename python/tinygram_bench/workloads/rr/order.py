@@ -20,7 +20,6 @@ class ServerOrder(Value, frozen=True):
     """
 
     runtime: str
-    port: int
     request_bytes: int
     reply_bytes: int
     seed: int | None

@@ -131,7 +131,6 @@ class Rr(TakesTurns):
         asked = RrParameters.of(case)
         return ServerOrder(
             runtime=asked.server_runtime,
-            port=0,
             request_bytes=case.message_bytes.max,
             reply_bytes=asked.reply_bytes,
             seed=self.seed,
