@@ -68,6 +68,8 @@ Native callers do the same (caller.rs). On a shared connection all replies are r
 each early one is found.
 """
 Parts = list[list[bytes]]
+InSlices = Iterable[tuple[Span, int, Sequence[CallTimes]]]
+"""The calls of a caller in each slice, and when it came there."""
 
 
 class CallError(Exception):
@@ -95,18 +97,14 @@ class Tally:
         self.call.record(ended_ns - begun_ns)
         self._count(begun_ns, ended_ns)
 
-    def record_slices(self, slices: Iterable[tuple[Span, int, Sequence[CallTimes]]]) -> None:
-        """Count a caller's calls in each slice, and when it came there.
+    def record_slices(self, of_each: Iterable[InSlices]) -> None:
+        """Count what each caller did in the same slices.
 
-        It is done when the last slice is over: between its slices a case rests.
+        It is done when the last of them is over: between its slices a case rests.
         """
-        self.slices += self._counted(slices)
+        self.slices += merged_slices(map(self._counted, of_each))
 
-    def add_slices(self, slices: Iterable[tuple[Span, int, Sequence[CallTimes]]]) -> None:
-        """Count those of one more caller, in the same slices."""
-        self._add(self._counted(slices))
-
-    def _counted(self, slices: Iterable[tuple[Span, int, Sequence[CallTimes]]]) -> list[SliceTally]:
+    def _counted(self, slices: InSlices) -> list[SliceTally]:
         found = []
         for span, arrived_ns, calls in slices:
             if span.settled_ns is None:
@@ -123,23 +121,6 @@ class Tally:
             found.append(SliceTally(took_ns, time_ns, last_ns, len(calls)))
         return found
 
-    def _add(self, slices: Sequence[SliceTally]) -> None:
-        if not (self.slices and slices):
-            self.slices += slices
-            return
-        for mine, more in zip(self.slices, slices, strict=True):
-            # In place: with thousands of callers a new list for each would take minutes.
-            mine.calls_ns.extend(more.calls_ns)
-        self.slices = [
-            SliceTally(
-                mine.calls_ns,
-                mine.callers_time_ns + more.callers_time_ns,
-                max(mine.last_ns, more.last_ns),
-                mine.calls + more.calls,
-            )
-            for mine, more in zip(self.slices, slices, strict=True)
-        ]
-
     def _count(self, begun_ns: int, ended_ns: int) -> None:
         self.calls += 1
         self.call_time_ns += ended_ns - begun_ns
@@ -149,15 +130,19 @@ class Tally:
         self.connect.record(took_ns)
         self.connect_time_ns += took_ns
 
-    def merge(self, other: Tally) -> None:
-        self.calls += other.calls
-        self.call.merge(other.call)
-        self.connect.merge(other.connect)
-        self.call_time_ns += other.call_time_ns
-        self.connect_time_ns += other.connect_time_ns
-        self.callers_time_ns += other.callers_time_ns
-        self.last_ns = max(self.last_ns, other.last_ns)
-        self._add(other.slices)
+    @classmethod
+    def of(cls, tallies: Sequence[Tally]) -> Tally:
+        """What several callers found together."""
+        found = cls(slices=merged_slices(each.slices for each in tallies))
+        for each in tallies:
+            found.calls += each.calls
+            found.call.merge(each.call)
+            found.connect.merge(each.connect)
+            found.call_time_ns += each.call_time_ns
+            found.connect_time_ns += each.connect_time_ns
+            found.callers_time_ns += each.callers_time_ns
+            found.last_ns = max(found.last_ns, each.last_ns)
+        return found
 
     def after_warm_up(self, keeps_connects: bool) -> Tally:
         """A new tally, which counts only the connections that stay, and not their time."""

@@ -64,8 +64,7 @@ class Callers:
     def run(self, start: Start) -> Tally:
         """Let them call; returns their results. Raises CallError or OSError."""
         _run(self._runner, self._call(start))
-        for caller in self._callers:
-            self._tally.add_slices(caller.in_slices)
+        self._tally.record_slices(caller.in_slices for caller in self._callers)
         if self._line is not None:
             self._tally.connect.record(self._line.connect_ns)
         return self._tally
