@@ -22,7 +22,7 @@ fuzz_target!(|input: ([u8; TOKEN_BYTES], bool, Vec<u8>)| {
     };
     let is_ours = sent.starts_with(&token);
     let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    assert_eq!(admission.admits(&far, peer), is_ours);
+    assert_eq!(admission.admit(&far, peer), is_ours);
     near.shutdown(std::net::Shutdown::Write).unwrap();
     let mut left = vec![];
     far.read_to_end(&mut left).unwrap();

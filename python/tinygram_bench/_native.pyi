@@ -145,10 +145,11 @@ class Admission:
         `fd`: a socket that does not listen yet. Raises OSError.
         """
 
-    def admits(self, fd: int, peer: str | None) -> bool:
-        """Whether a connection that was accepted is the client's, which is then told so.
+    def admit(self, fd: int, peer: str | None) -> bool:
+        """Read the token of an accepted connection, and tell the client that it is admitted.
 
-        `peer`: its address, None: it has ended already. It does not wait.
+        False: it is not the client's. `peer`: its address, None: it has ended already. It does not
+        wait.
         """
 
     def introduce(self, fd: int, timeout_ns: int) -> None:

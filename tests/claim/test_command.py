@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from claim.grid import OURS
 from claim.result import ClaimResult, claim_of
+from tests.support.processes import children_of
 from tests.support.waiting import wait_until
 
 from tinygram_bench.model import store
@@ -36,11 +37,6 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
         text=True,
         start_new_session=True,
     )
-
-
-def children(pid: int) -> list[str]:
-    found = Path(f"/proc/{pid}/task/{pid}/children")
-    return found.read_text().split() if found.exists() else []
 
 
 @pytest.mark.parametrize("cell", [CELL, OVER_LINK], ids=["loopback", "link"])
@@ -75,8 +71,8 @@ def test_ctrl_c_keeps_what_was_measured_and_leaves_no_process(tmp_path: Path) ->
     for line in process.stderr:
         if "round 2/" in line:
             break
-    wait_until(lambda: len(children(process.pid)) >= 2, LONGEST_S, "processes of a round are there")
-    of_round = children(process.pid)
+    wait_until(lambda: len(children_of(process.pid)) >= 2, LONGEST_S, "a round has processes")
+    of_round = children_of(process.pid)
     process.send_signal(signal.SIGINT)
     said, _ = process.communicate(timeout=LONGEST_S)
     assert process.returncode == 130

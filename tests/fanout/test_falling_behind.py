@@ -46,7 +46,6 @@ def warned(last_took_ns: int) -> bool:
 ORDER = PublisherOrder(
     host="127.0.0.1",
     port=1,
-    own_host=None,
     runtime="asyncio",
     implementation="stdlib",
     server="protocol",

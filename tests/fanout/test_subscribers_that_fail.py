@@ -105,7 +105,6 @@ def failure_of(known: Publisher, peers: Peers, *, resets: bool, is_paced: bool) 
     order = PublisherOrder(
         host="127.0.0.1",
         port=peers.port,
-        own_host=None,
         runtime=known.runtime,
         implementation=known.implementation,
         server=known.name,

@@ -58,7 +58,7 @@ SEND = {
     "congestion_control": "reno",
     "counter_fds": [0],
     "host": "192.0.2.1",
-    "own_host": "192.0.2.2",
+    "client": {"host": "192.0.2.2"},
 }
 PACE = {"rate_per_s": 10.0, "arrival": "constant", "burst": 1, "duration_ns": 1, "seed": 1}
 SLICES = {"begins_ns": [0, 5], "slice_ns": 5, "settling_ns": 1}

@@ -19,6 +19,7 @@ from tests.hosts.test_control_traffic import PACE, RECEIVE, SEND, SLICES
 from tinygram_bench import _native
 from tinygram_bench.far.guest import wire_order
 from tinygram_bench.far.programs import PROGRAMS, Here, RefusedError
+from tinygram_bench.host.network.connections import Known
 from tinygram_bench.hosts import wire
 from tinygram_bench.hosts.address import parse_server
 from tinygram_bench.model.errors import UsageError
@@ -26,9 +27,8 @@ from tinygram_bench.workloads.stream.order import Order, ReceiverOrder, Report
 
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "0"))
 TOKEN = b"0123456789abcdef"
-HERES = [
-    Here("127.0.0.1", "127.0.0.2", TOKEN, (3, 4)[:count], max_connections=10) for count in range(3)
-]
+CLIENT = Known("127.0.0.2", TOKEN)
+HERES = [Here("127.0.0.1", CLIENT, (3, 4)[:count], max_connections=10) for count in range(3)]
 
 _plain = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 _json = st.recursive(
@@ -74,8 +74,7 @@ def order_of_every_program(line: bytes) -> None:
                 continue
             # Where it listens, and to whom, is never the client's to say.
             if isinstance(order, Order | ReceiverOrder):
-                met = (order.host, order.port, order.own_host, order.peer_host)
-                assert met == ("127.0.0.1", 0, None, "127.0.0.2")
+                assert (order.host, order.port, order.client) == ("127.0.0.1", 0, CLIENT)
 
 
 def greeting_that_is_none(line: bytes) -> None:
@@ -96,7 +95,7 @@ def token_in_front(line: bytes) -> None:
     with near, far:
         near.sendall(line)
         near.shutdown(socket.SHUT_WR)
-        is_ours = _native.Admission(None, TOKEN).admits(far.fileno(), "127.0.0.1")
+        is_ours = _native.Admission(None, TOKEN).admit(far.fileno(), "127.0.0.1")
         assert is_ours == line.startswith(TOKEN)
         assert far.recv(1 << 16) == line[len(TOKEN) :]
 

@@ -43,7 +43,6 @@ def rr_order(runtime: str) -> object:
     return order_of(
         rr.ServerOrder(
             runtime=runtime,
-            port=0,
             request_bytes=5,
             reply_bytes=5,
             seed=1,
@@ -101,7 +100,7 @@ ACCEPTING: dict[str, tuple[str, int, object]] = {
     "sizes": (
         f"{WORKLOADS}.sizes.server",
         0,
-        order_of(sizes.ServerOrder(1, 10, 1, "reno", "127.0.0.1", None)),
+        order_of(sizes.ServerOrder(1, 10, 1, "reno", "127.0.0.1")),
     ),
     "the clock": ("tinygram_bench.hosts.clock_server", 0, {}),
 }
@@ -171,7 +170,7 @@ def test_a_client_cannot_choose_its_token(port: int) -> None:
     control, token = with_token(port)
     with control:
         control.sendall(line_of(BEGIN | {"program": program, "files": files}))
-        asked = order | {"token": base64.b64encode(chosen).decode()}
+        asked = order | {"client": {"token": base64.b64encode(chosen).decode()}}
         control.sendall(line_of({"type": "Tell", "number": 0, "order": asked}))
         line = answer_of(control)["line"]
         assert isinstance(line, dict)

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.hosts.namespaces.apart import children_of
 from tests.support.command import Command
+from tests.support.processes import children_of
 from tests.support.serve_command import serving
 from tests.support.waiting import wait_until
 

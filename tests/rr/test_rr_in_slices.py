@@ -106,7 +106,7 @@ def test_a_tally_has_the_calls_that_began_after_a_slice_had_settled() -> None:
         CallTimes(1_026, 1_026, 1_040),
         CallTimes(1_045, 1_045, 1_060),
     ]
-    tally.record_slices([(first, 1_000, calls), (second, 1_500, [])])
+    tally.record_slices([[(first, 1_000, calls), (second, 1_500, [])]])
     assert tally.slices == [SliceTally([14, 15], 34, 1_060, 3), SliceTally([], 0, 1_500, 0)]
     assert (tally.calls, tally.call.count, tally.call_time_ns) == (3, 2, 54)
 
@@ -119,8 +119,8 @@ def test_a_caller_that_waits_for_a_connection_has_its_time_in_all_slices_that_it
     after = [CallTimes(2_050, 2_060, 2_070)]
     arrived_ns = (1_000, 2_045, 2_045, 2_500)
     calls: tuple[list[CallTimes], ...] = (stalled, [], [], [])
-    tally.record_slices(zip(spans[:2], arrived_ns, calls, strict=False))
-    tally.record_slices([(spans[2], 2_045, after), (spans[3], 2_500, [])])
+    tally.record_slices([zip(spans[:2], arrived_ns, calls, strict=False)])
+    tally.record_slices([[(spans[2], 2_045, after), (spans[3], 2_500, [])]])
     times_ns = [each.callers_time_ns for each in tally.slices]
     assert times_ns == [1_100 - 1_030, 80, 2_070 - 2_020, 0]
 

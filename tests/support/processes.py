@@ -110,3 +110,9 @@ def search_path() -> str:
     """PYTHONPATH for a process that is to find our programs, and what this Python was told of."""
     told = os.environ.get("PYTHONPATH", "")
     return os.pathsep.join([str(_ROOT), told] if told else [str(_ROOT)])
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes that it has started and not ended; none where it has ended itself."""
+    listed = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(child) for child in listed.read_text().split()] if listed.exists() else []

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tinygram_bench._native import CallContent
+from tinygram_bench.host.network.connections import Listener
 from tinygram_bench.tls.certificates import Identity, new_identity
 from tinygram_bench.tls.contexts import client_context, server_context
 from tinygram_bench.tls.decrypting import Decrypting
@@ -62,8 +63,9 @@ class Connected:
         self.counts = _Counts()
         self.wire = Wire()
         tls = Decrypting(server_context(identity))
-        order = ServerOrder("asyncio", 0, REQUEST_BYTES, 10, 1, 1, "nodelay", False, "cubic")
-        self.server = _EncryptedConnection(order, order.client, CONTENT, self.counts, tls)
+        order = ServerOrder("asyncio", REQUEST_BYTES, 10, 1, 1, "nodelay", False, "cubic")
+        with Listener(order.host, order.client) as listener:
+            self.server = _EncryptedConnection(order, listener, CONTENT, self.counts, tls)
         self.server.connection_made(self.wire)
         with pytest.raises(ssl.SSLWantReadError):
             self.client.do_handshake()

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tinygram_bench.host.network.connections import Known
 from tinygram_bench.loads.source import message_pool
 from tinygram_bench.tls.certificates import SERVER_NAME, new_identity
 from tinygram_bench.tls.contexts import client_context
@@ -26,7 +27,7 @@ ARRIVED = threading.Event()
 Send = Callable[[ssl.SSLSocket], object]
 
 
-def order_with(peer_host: str | None = None) -> ReceiverOrder:
+def order_with(sender_host: str | None = None) -> ReceiverOrder:
     return ReceiverOrder(
         messages=MESSAGES,
         warm_up=WARM_UP,
@@ -39,7 +40,7 @@ def order_with(peer_host: str | None = None) -> ReceiverOrder:
         notes_fd=-1,
         turns_fd=-1,
         host="127.0.0.1",
-        peer_host=peer_host,
+        client=Known(sender_host),
         tls=IDENTITY,
     )
 

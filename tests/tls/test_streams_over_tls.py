@@ -13,7 +13,6 @@ import pytest
 from tests.support.command import Done, run_once
 from tests.support.plans.stream import planned
 
-from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.runs import stage
 from tinygram_bench.runs.bench import running
 from tinygram_bench.runs.stage import Stage
@@ -31,7 +30,6 @@ WAYS = [
     for known in runtimes.runtimes_with(True)
     if known is not runtimes.KERNEL_TLS
     for text in known.strategies
-    if known.supports(parse_strategy(text), tls=True)
 ]
 A_RECORD_A_MESSAGE = ("nodelay", "nagle", "cork")
 

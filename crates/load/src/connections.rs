@@ -162,7 +162,7 @@ fn accepted(
         let missing = streams.iter().filter(|stream| stream.is_none()).count();
         for _ in 0..missing {
             let (mut stream, peer) = listener.accept()?;
-            if !sender.admits(&stream, peer.ip()) {
+            if !sender.admit(&stream, peer.ip()) {
                 strangers += 1;
                 continue;
             }

@@ -174,7 +174,7 @@ impl Receiver {
                 let mut strangers = 0;
                 loop {
                     let (stream, peer) = listener.accept()?;
-                    if sender.admits(&stream, peer.ip()) {
+                    if sender.admit(&stream, peer.ip()) {
                         return Ok((stream, peer.port(), strangers));
                     }
                     strangers += 1;

@@ -254,13 +254,13 @@ mod tests {
             let socket = unconnected(FRESH_PORT, Some("cubic"), true, client).unwrap();
             connect(&socket, address_of(&listener)).unwrap();
             let (stream, peer) = listener.accept().unwrap();
-            assert_eq!(admission.admits(&stream, peer.ip()), !is_other);
-            assert!(Admission::default().admits(&stream, peer.ip()));
+            assert_eq!(admission.admit(&stream, peer.ip()), !is_other);
+            assert!(Admission::default().admit(&stream, peer.ip()));
         }
         let limit = Duration::from_secs(5);
         let _socket = connected_as(admission, address_of(&listener), limit).unwrap();
         let (stream, peer) = listener.accept().unwrap();
-        assert!(admission.admits(&stream, peer.ip()));
+        assert!(admission.admit(&stream, peer.ip()));
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl Admission {
     }
 
     #[pyo3(signature = (fd, peer))]
-    fn admits(&self, fd: RawFd, peer: Option<&str>) -> bool {
+    fn admit(&self, fd: RawFd, peer: Option<&str>) -> bool {
         let Some(peer) = peer.and_then(|peer| peer.parse().ok()) else {
             // It has ended already.
             return self.inner.host.is_none() && self.inner.token.is_none();
@@ -49,7 +49,7 @@ impl Admission {
         }
         // SAFETY: the descriptor is only borrowed for this call; a closed one gives EBADF.
         let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
-        self.inner.admits(borrowed, peer)
+        self.inner.admit(borrowed, peer)
     }
 
     fn introduce(&self, py: Python<'_>, fd: RawFd, timeout_ns: u64) -> PyResult<()> {

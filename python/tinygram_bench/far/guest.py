@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from tinygram_bench.far.limits import Limits, hold
 from tinygram_bench.far.programs import Here, Program, RefusedError, program
+from tinygram_bench.host.network.connections import Known
 from tinygram_bench.host.placement import placement
 from tinygram_bench.host.write_counter import Counting
 from tinygram_bench.hosts import wire
@@ -143,8 +144,7 @@ class Guest:
         stack.callback(loop.remove_reader, fd)
         here = Here(
             self.own_host,
-            self.client_host,
-            self.token,
+            Known(self.client_host, self.token),
             tuple(fds),
             max_connections=self.limits.connections,
         )

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from tinygram.strategies import Strategy
 from tinygram_bench.host.network import allowed_congestion_controls, check_congestion_control
+from tinygram_bench.host.network.connections import Known
 from tinygram_bench.host.packages import missing_for_tls
 from tinygram_bench.hosts.clock_server import ClockOrder
 from tinygram_bench.loads.producers import MAX_POOL_BYTES, MAX_PRODUCERS
@@ -59,15 +60,14 @@ class RefusedError(Exception):
 
 
 class Here(Struct, frozen=True):
-    """What this server fills into orders: its own address, the client's, and a process's files.
+    """What this server fills into orders: its own address, and a process's files.
 
-    `token`: what the client's data connections begin with. `max_connections`: of a process, with
+    `client`: by what the client's data connections are known. `max_connections`: of a process, with
     its client.
     """
 
     own_host: str
-    client_host: str
-    token: bytes
+    client: Known
     files: tuple[int, ...]
     max_connections: int
 
@@ -124,9 +124,7 @@ def _receiver(order: ReceiverOrder, here: Here) -> ReceiverOrder:
         turns_fd=turns_fd,
         host=here.own_host,
         port=0,
-        own_host=None,
-        peer_host=here.client_host,
-        token=here.token,
+        client=here.client,
         tls=_own_identity(order.tls),
     )
 
@@ -161,9 +159,7 @@ def _sender(order: Order, here: Here) -> Order:
         report_fd=here.files[0],
         host=here.own_host,
         port=0,
-        own_host=None,
-        peer_host=here.client_host,
-        token=here.token,
+        client=here.client,
         counter_fds=None,
     )
 
@@ -205,7 +201,7 @@ def _rr_server(order: rr.ServerOrder, here: Here) -> rr.ServerOrder:
     if order.connections:
         _check_connections(order.connections, here)
     _check_shared(order)
-    return _filled_in(replace(order, port=0, tls=_own_identity(order.tls)), here)
+    return _filled_in(replace(order, tls=_own_identity(order.tls)), here)
 
 
 def _echo_server(order: echo.ServerOrder, here: Here) -> echo.ServerOrder:
@@ -238,7 +234,7 @@ def _sizes_server(order: sizes.ServerOrder, here: Here) -> sizes.ServerOrder:
 
 def _filled_in(order: T, here: Here) -> T:
     """Where it listens, and by what it knows its client: never what the client says of them."""
-    return replace(order, host=here.own_host, client_host=here.client_host, token=here.token)
+    return replace(order, host=here.own_host, client=here.client)
 
 
 def _check_files(here: Here, count: int) -> None:

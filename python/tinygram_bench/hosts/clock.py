@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from tinygram_bench.host.network import introduce
+from tinygram_bench.host.network.connections import introduce
 from tinygram_bench.hosts.address import REMEDY
 from tinygram_bench.hosts.clock_server import TIME
 from tinygram_bench.processes.workers import RunError

@@ -11,25 +11,18 @@ import struct
 import sys
 import time
 
-from tinygram_bench import _native
-from tinygram_bench.host.network import tcp_socket
+from tinygram_bench.host.network.connections import Known, Listener
 from tinygram_bench.model.value import Value
 from tinygram_bench.processes.orders import Orders, carry_out
 
-_BACKLOG = 4_096
-"""Others may have brought nothing yet, and take no place that the client needs."""
 TIME = struct.Struct("<Q")
 
 
 class ClockOrder(Value, frozen=True):
-    """The order for the clock; the server fills it in.
-
-    `host`: where it listens. `client_host`, `token`: by what its client is known.
-    """
+    """The order for the clock: where it listens, and by what its client is known."""
 
     host: str = "127.0.0.1"
-    client_host: str | None = None
-    token: bytes | None = None
+    client: Known = Known()
 
 
 def main() -> int:
@@ -37,26 +30,13 @@ def main() -> int:
 
 
 def _tell_time(order: ClockOrder, orders: Orders) -> None:
-    client = _native.Admission(order.client_host, order.token)
-    with tcp_socket(order.host) as listener:
-        client.guard(listener.fileno())
-        listener.bind((order.host, 0))
-        listener.listen(_BACKLOG)
-        orders.announce(listener.getsockname()[1])
-        sock = _accepted(listener, client)
+    with Listener(order.host, order.client) as listener:
+        orders.announce(listener.port)
+        sock, _ = listener.accept_known()
     with sock:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         while sock.recv(1):
             sock.sendall(TIME.pack(time.monotonic_ns()))
-
-
-def _accepted(listener: socket.socket, client: _native.Admission) -> socket.socket:
-    """The client's connection."""
-    while True:
-        sock, peer = listener.accept()
-        if client.admits(sock.fileno(), peer[0]):
-            return sock
-        sock.close()
 
 
 if __name__ == "__main__":

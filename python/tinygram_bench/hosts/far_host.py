@@ -9,6 +9,7 @@ from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
 import tinygram
+from tinygram_bench.host.network.connections import Known
 from tinygram_bench.hosts.address import FarAddress
 from tinygram_bench.hosts.clock import Clock
 from tinygram_bench.hosts.clock_server import ClockOrder
@@ -78,7 +79,7 @@ class FarHost:
         self._reach()
         return Link(
             far_address=self._line.far_address,
-            token=self._line.welcome.token,
+            client=Known(token=self._line.welcome.token),
             is_elsewhere=True,
             round_trip_ns=self.clock.round_trip_ns,
         )

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct, field
 
 from tinygram_bench.host.network import Network
+from tinygram_bench.host.network.connections import Known
 from tinygram_bench.host.probes.kernel import CounterFds
 from tinygram_bench.links.hosts import Hosts
 from tinygram_bench.links.sandbox import sandbox_warnings
@@ -29,23 +30,19 @@ class Link(Struct, frozen=True):
     """Two hosts: `near` has the client or sender, `far` the server or receiver.
 
     Without arguments: both ends are here, in this machine's own network. `far_address`: where
-    servers listen and clients connect. `client_host`: the address from which clients connect, by
-    which servers of ours know them; None: nobody else is on these hosts, or the server is not ours
-    (docs/decisions/0018). `token`: what connections to another host begin with, for the same end
-    (docs/decisions/0034). `counter_fds`: what is read of the kernel's counters by who is `near`,
-    None where nobody may say that they are of this run alone (probes/kernel.py), and
-    `counter_fds_of_far` by who is `far`. `facts` None:
-    nothing lies between, or nobody here knows what. `is_elsewhere`: `far` is no network of this
-    machine, and `round_trip_ns` what a round trip to it takes at least. `take_traffic`: what went
-    over it since that was last called.
-    `find_fault`: why it carries nothing any more, None while it does.
+    servers listen and clients connect. `client`: by what servers of ours know the connections of
+    clients; by nothing where nobody else is on these hosts. `counter_fds`: what is read of the
+    kernel's counters by who is `near`, None where nobody may say that they are of this run alone
+    (probes/kernel.py), and `counter_fds_of_far` by who is `far`. `facts` None: nothing lies
+    between, or nobody here knows what. `is_elsewhere`: `far` is no network of this machine, and
+    `round_trip_ns` what a round trip to it takes at least. `take_traffic`: what went over it since
+    that was last called. `find_fault`: why it carries nothing any more, None while it does.
     """
 
     near: Network = field(default_factory=Network)
     far: Network = field(default_factory=Network)
     far_address: str = LOCALHOST
-    client_host: str | None = None
-    token: bytes | None = None
+    client: Known = field(default_factory=Known)
     counter_fds: CounterFds = None
     counter_fds_of_far: CounterFds = None
     facts: LinkFacts | None = None

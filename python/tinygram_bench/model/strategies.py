@@ -6,13 +6,15 @@ file for each kind of runtime that can follow the rule.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from tinygram import strategies
 from tinygram.strategies import Strategy
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.units import parse_duration_ns
 
+IO_URING = "io_uring"
+"""Implementation of `stream` and `rr`, and publisher of `fanout`, that sends by io_uring(7)."""
 _BY_HAND = (
     Strategy("cork"),  # TCP_CORK around each burst; flat out, around all messages
     Strategy("more"),  # MSG_MORE on all but a burst's last message

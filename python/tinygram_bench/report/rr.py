@@ -8,6 +8,7 @@ from statistics import fmean, stdev
 
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Result, Summary, Verdict
+from tinygram_bench.model.strategies import IO_URING
 from tinygram_bench.report.document import (
     Document,
     Note,
@@ -233,8 +234,8 @@ def _mean_and_sd(result: Result, summary: Summary) -> tuple[float | None, float 
 
 
 def _runtime(case: Case) -> str:
-    is_ring = case.runtime == "native" and case.implementation != "tinygram"
-    return f"{case.runtime}/{case.implementation}" if is_ring else case.runtime
+    is_usual = case.implementation != IO_URING
+    return case.runtime if is_usual else f"{case.runtime}/{case.implementation}"
 
 
 def _callers(case: Case) -> str:

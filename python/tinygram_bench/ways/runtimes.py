@@ -12,21 +12,18 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, cast
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tinygram import Histogram, strategies
 from tinygram.strategies import Strategy
-from tinygram_bench import _native
-from tinygram_bench.host.packages import missing
 from tinygram_bench.loads.source import Source
-from tinygram_bench.model.strategies import parse_strategy
+from tinygram_bench.model.strategies import IO_URING, parse_strategy
 from tinygram_bench.tls.certificates import SERVER_NAME
-from tinygram_bench.tls.kernel import kernel_tls_refusal
+from tinygram_bench.ways import rows
 
 if TYPE_CHECKING:
     import ssl
 
-IO_URING = "io_uring"
-"""The implementation that sends on many connections by io_uring(7)."""
 PATIENCE_NS = 30_000_000_000
 """How long one of many connections may take nothing."""
 MAX_BATCH_BYTES = 64 << 10
@@ -79,15 +76,15 @@ class Way(Struct):
 Send = Callable[[socket.socket, Source, Way], None]
 
 
-class Runtime(Struct, frozen=True):
+class Runtime(rows.Row, Struct, frozen=True):
     """A runtime in one implementation, as one module sends in it.
 
     `defaults`: the strategies that run unless others are asked for. `runs_when`: whether the whole
     entry waits until its runtime, its implementation or either is asked for by name, or there are
-    several producers. `requires`: the packages that it needs. `has_producers`: whether several
-    threads can hand messages over. `max_batch_bytes`: a batch this large leaves at once, where the
-    strategy has batches. `tls_by`: who encrypts with `--tls`: the blocking socket, which was
-    wrapped before, or the event loop; None: nobody can.
+    several producers. `has_producers`: whether several threads can hand messages over.
+    `max_batch_bytes`: a batch this large leaves at once, where the strategy has batches. `tls_by`:
+    who encrypts with `--tls`: the blocking socket, which was wrapped before, or the event loop;
+    None: nobody can.
     """
 
     name: str
@@ -106,27 +103,6 @@ class Runtime(Struct, frozen=True):
         module = importlib.import_module(f"{__package__}.{self.module}")
         return cast(Send, module.run)
 
-    def missing(self) -> str | None:
-        """Why it cannot run here; None when it can."""
-        if self is KERNEL_TLS:
-            return kernel_tls_refusal() or _KERNEL_TLS_UNTRIED
-        refusal = without_io_uring() if self.implementation == IO_URING else None
-        return refusal or missing(self.requires)
-
-    def supports(self, strategy: Strategy, tls: bool = False) -> bool:
-        """Whether the strategy makes sense here, whatever its duration."""
-        if tls and strategy.name in _WITHOUT_TLS:
-            return False
-        return strategy.name in {parse_strategy(text).name for text in self.strategies}
-
-
-def without_io_uring() -> str | None:
-    """Why nothing can be sent by io_uring here; None where it can."""
-    refusal = _native.io_uring_refusal()
-    if refusal is None:
-        return None
-    return f"the kernel does not permit io_uring ({refusal}): see kernel.io_uring_disabled"
-
 
 _PUBLISHED = ("nagle", "nodelay", "coalesce:10us")
 _BLOCKING = (*_PUBLISHED, "cork", "more")
@@ -139,12 +115,6 @@ _SHARED_DEFAULTS = ("combine", "coalesce:10us", "adaptive")
 SHARED = tuple(str(strategy) for strategy in reversed(strategies.OF_THREADS))
 """The library's own strategies for threads that share a connection."""
 _UVLOOP = ("uvloop",)
-_WITHOUT_TLS = ("more",)
-"""A socket that encrypts takes no flags."""
-_KERNEL_TLS_UNTRIED = (
-    "this kernel offers TLS, and no way of tinygram sends through it: none could be tried where "
-    "they were written"
-)
 
 RUNTIMES = (
     Runtime("loop", "stdlib", "by_hand.loop", _BLOCKING, _PUBLISHED, tls_by="socket"),
@@ -215,22 +185,33 @@ ON_MANY = (
     Runtime("uvloop", "stdlib", "many.by_hand", ("nodelay",), ("nodelay",), requires=_UVLOOP),
     Runtime("uvloop", "tinygram", "many.library", LIBRARY, _MANY_DEFAULTS, requires=_UVLOOP),
     Runtime("native", "tinygram", "many.native", ("nodelay",), ("nodelay",)),
-    Runtime("native", IO_URING, "many.native", ("nodelay",), ("nodelay",)),
+    Runtime(*("native", IO_URING, "many.native", ("nodelay",), ("nodelay",)), requires=(IO_URING,)),
 )
 """Runtimes that send on many connections without a thread for each."""
-KERNEL_TLS = Runtime("loop", "kernel-tls", "by_hand.loop", ("nodelay",), ("nodelay",))
+KERNEL_TLS = Runtime(
+    *("loop", rows.KERNEL_TLS, "by_hand.loop", ("nodelay",), ("nodelay",)),
+    requires=(rows.KERNEL_TLS,),
+)
 """TLS in the kernel: a row that is never there, and says why."""
 HANDING_OVER = ("threads", "processes")
 """Runtimes whose producer hands its messages to a thread or process on its core, which sends."""
 
 
 def runtimes_with(tls: bool, connections: int = 1) -> tuple[Runtime, ...]:
-    """The runtimes that can send so: all of them in plain, with TLS those that encrypt."""
+    """The runtimes that can send so: all of them in plain, with TLS those that encrypt.
+
+    A socket that encrypts takes no flags, and so none of them has the strategy `more`.
+    """
     if connections > 1:
         return ON_MANY
     if not tls:
         return RUNTIMES
-    return (*(known for known in RUNTIMES if known.tls_by), KERNEL_TLS)
+    encrypting = (
+        replace(known, strategies=tuple(text for text in known.strategies if text != "more"))
+        for known in RUNTIMES
+        if known.tls_by
+    )
+    return (*encrypting, KERNEL_TLS)
 
 
 def runtime(name: str, implementation: str, strategy: Strategy, connections: int = 1) -> Runtime:

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.support.processes import children_of
+
 SUBNET = "10.77.0"
 HOSTS = 4
 PORT = 6379
@@ -135,9 +137,7 @@ def cluster_hosts(count: int = HOSTS) -> Iterator[Hosts]:
     try:
         assert process.stdout is not None
         holders = [int(process.stdout.readline()) for _ in range(HOSTS)]
-        (world,) = map(
-            int, Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        )
+        (world,) = children_of(process.pid)
         hosts = Hosts(world, holders)
         for host in range(1, count + 1):
             hosts.start_ray(host)

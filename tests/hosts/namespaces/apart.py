@@ -126,12 +126,6 @@ def apart(
         yield Apart(*homes, address, server, made)
 
 
-def children_of(pid: int) -> list[int]:
-    """The processes that it has started and not ended."""
-    listed = Path(f"/proc/{pid}/task/{pid}/children")
-    return [int(child) for child in listed.read_text().split()]
-
-
 def _add_six(device: str, address: str) -> None:
     # Links are of IPv4 alone.
     Path(f"/proc/sys/net/ipv6/conf/{device}/disable_ipv6").write_text("0")

@@ -8,8 +8,9 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.hosts.namespaces.apart import Apart, apart, children_of, needs_two_hosts
+from tests.hosts.namespaces.apart import Apart, apart, needs_two_hosts
 from tests.support.command import Command, Done
+from tests.support.processes import children_of
 from tests.support.waiting import wait_until
 
 LATEST_S = 10.0

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 from tests.hosts.far_server import answer_of, line_of, welcomed
-from tests.hosts.namespaces.apart import TINYGRAM, children_of
+from tests.hosts.namespaces.apart import TINYGRAM
 from tests.hosts.test_control_traffic import BEGIN, tell
+from tests.support.processes import children_of
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root has rights to give up")
 

@@ -143,8 +143,7 @@ def test_a_kernel_without_io_uring_has_a_row_that_says_so(monkeypatch: pytest.Mo
 def test_slices_of_thousands_of_callers_are_summed_up_in_one_list() -> None:
     tally = Tally()
     span = Span(start_ns=0, end_ns=1_000, settled_ns=100)
-    for _ in range(3_000):
-        tally.add_slices([(span, 0, [CallTimes(200, 200, 300)])])
+    tally.record_slices([(span, 0, [CallTimes(200, 200, 300)])] for _ in range(3_000))
     [found] = tally.slices
     assert (found.calls, len(found.calls_ns), found.callers_time_ns) == (3_000, 3_000, 300_000)
     assert tally.calls == tally.call.count == 3_000

@@ -245,7 +245,7 @@ impl EchoServer {
     fn accept(&mut self) {
         for _ in 0..MOST_ACCEPTS {
             match self.listener.accept() {
-                Ok((stream, peer)) if !self.client.admits(&stream, peer.ip()) => {
+                Ok((stream, peer)) if !self.client.admit(&stream, peer.ip()) => {
                     self.strangers.fetch_add(1, Relaxed);
                 }
                 Ok((stream, _)) => self.begin(stream),

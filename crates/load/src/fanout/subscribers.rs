@@ -142,7 +142,7 @@ impl Subscribers {
 
     fn accept(&mut self) -> io::Result<bool> {
         match self.listener.accept() {
-            Ok((stream, peer)) if !self.publisher.admits(&stream, peer.ip()) => self.strangers += 1,
+            Ok((stream, peer)) if !self.publisher.admit(&stream, peer.ip()) => self.strangers += 1,
             Ok((stream, _)) => {
                 // Our end is the second to end, and keeps no port in TIME_WAIT.
                 reset_when_closed(&stream)?;

@@ -132,7 +132,7 @@ impl Server {
     fn accept(&mut self, now_ns: u64) {
         for _ in 0..ACCEPTS_AT_ONCE {
             match self.listener.accept() {
-                Ok((stream, peer)) if !self.options.client.admits(&stream, peer.ip()) => {
+                Ok((stream, peer)) if !self.options.client.admit(&stream, peer.ip()) => {
                     self.counts.strangers += 1;
                 }
                 Ok((stream, _)) => self.add(stream, now_ns),

@@ -217,7 +217,7 @@ impl Server {
 
     fn on_connection(&mut self, port: usize) -> Result<(), ServeError> {
         let stream = match self.listeners[port].accept() {
-            Ok((stream, peer)) if !self.options.client.admits(&stream, peer.ip()) => {
+            Ok((stream, peer)) if !self.options.client.admit(&stream, peer.ip()) => {
                 self.counts[port].strangers += 1;
                 return Ok(());
             }

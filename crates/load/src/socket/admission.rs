@@ -93,9 +93,10 @@ impl Admission {
         Ok(())
     }
 
-    /// Whether a connection from the address `peer` that was accepted is the client's, which is then told so. It
-    /// takes no time: what has not come is not waited for, and nothing after the token is read.
-    pub fn admits(&self, stream: impl AsFd, peer: IpAddr) -> bool {
+    /// Read the token of a connection from the address `peer` that was accepted, and tell the client that it is
+    /// admitted; false: it is not the client's. It takes no time: what has not come is not waited for, and
+    /// nothing after the token is read.
+    pub fn admit(&self, stream: impl AsFd, peer: IpAddr) -> bool {
         if self.host.is_some_and(|ours| peer != ours) {
             return false;
         }

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tinygram_bench.host.network import drawn_host, private_network
+from tinygram_bench.host.network.connections import Known
 from tinygram_bench.links.link import Link
 from tinygram_bench.links.sandbox import Permission
 from tinygram_bench.links.spec import LinkSpec
@@ -23,4 +24,4 @@ def up(_spec: LinkSpec, _seed: int) -> Iterator[Link]:
         if network.is_private:
             yield Link(network, network, counter_fds=(), counter_fds_of_far=())
         else:
-            yield Link(network, network, client_host=drawn_host())
+            yield Link(network, network, client=Known(drawn_host()))

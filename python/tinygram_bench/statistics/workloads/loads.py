@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tinygram_bench.model.result import Case, MessageBytes
+from tinygram_bench.model.strategies import IO_URING
 from tinygram_bench.statistics.workloads import WORKLOADS
 
 LIMIT_RUNTIME = "native"
@@ -141,8 +142,7 @@ def way_of(case: Case) -> str:
 
     With a server under test: `asyncio/protocol`, `asyncio/tinygram/protocol/tick`.
     """
-    # A limit by io_uring is a row of its own.
-    is_usual_limit = is_limit(case) and case.implementation == "tinygram"
+    is_usual_limit = is_limit(case) and case.implementation != IO_URING
     is_by_hand = is_usual_limit or case.implementation in ("stdlib", case.runtime)
     implementation = () if is_by_hand else (case.implementation,)
     server = server_of(case)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case
+from tinygram_bench.model.strategies import IO_URING
 
 BASELINE = "nagle"
 _BASELINES = (BASELINE, "nodelay")
@@ -24,16 +25,12 @@ def compared_pairs(cases: Sequence[Case]) -> Iterator[tuple[str, str]]:
     for case in cases:
         alike[all_but_strategy(case)].append(case)
     for case in cases:
-        others = [each for each in alike[all_but_strategy(case)] if not _is_ring(each)]
-        wanted = (case.strategy,) if _is_ring(case) else _BASELINES
+        others = [each for each in alike[all_but_strategy(case)] if each.implementation != IO_URING]
+        wanted = (case.strategy,) if case.implementation == IO_URING else _BASELINES
         by_strategy = {each.strategy: each for each in reversed(others)}
         baseline = next((by_strategy[name] for name in wanted if name in by_strategy), None)
         if baseline is not None and case is not baseline:
             yield baseline.case_id, case.case_id
-
-
-def _is_ring(case: Case) -> bool:
-    return case.runtime == "native" and case.implementation != "tinygram"
 
 
 def all_but_strategy(case: Case) -> Hashable:

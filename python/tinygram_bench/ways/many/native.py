@@ -6,7 +6,8 @@ import socket
 
 from tinygram_bench import _native
 from tinygram_bench.loads.source import Source
-from tinygram_bench.ways.runtimes import IO_URING, PATIENCE_NS, Way
+from tinygram_bench.model.strategies import IO_URING
+from tinygram_bench.ways.runtimes import PATIENCE_NS, Way
 
 
 def run(_sock: socket.socket, source: Source, way: Way) -> None:

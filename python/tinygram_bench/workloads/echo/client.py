@@ -40,7 +40,7 @@ def _exchange(order: ClientOrder, orders: Orders) -> None:
         _CONNECT_LIMIT_NS,
         order.trusts,
         order.polls,
-        _native.Admission(order.own_host, order.token),
+        order.client.admission,
         None if encrypted is None else encrypted.encrypt,
     )
     client.run(order.warm_up, None, order.timeout_ns)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tinygram.strategies import Strategy
-from tinygram_bench._native import Admission
+from tinygram_bench.host.network.connections import Known
 from tinygram_bench.model.value import Value
 from tinygram_bench.runs.sliced import Values
 from tinygram_bench.runs.slices import Slices
@@ -22,8 +22,8 @@ FAULTS = (WHOLE_BUFFER,)
 class ServerOrder(Value, frozen=True):
     """The order for a server of ours. `buffer_bytes`: the most per read, where that can be set.
 
-    `client_host`: where its clients connect from, null: anywhere; `token`: what their connections
-    begin with, null: nothing. `tls`: what it encrypts with, null: nothing.
+    `client`: by what its clients' connections are known. `tls`: what it encrypts with, null:
+    nothing.
     """
 
     runtime: str
@@ -37,14 +37,8 @@ class ServerOrder(Value, frozen=True):
     connections: int
     congestion_control: str
     host: str = "127.0.0.1"
-    client_host: str | None = None
+    client: Known = Known()
     tls: Identity | None = None
-    token: bytes | None = None
-
-    @property
-    def client(self) -> Admission:
-        """By what its clients' connections are known."""
-        return Admission(self.client_host, self.token)
 
 
 class ClientOrder(Value, frozen=True):
@@ -52,11 +46,10 @@ class ClientOrder(Value, frozen=True):
 
     `messages` or `duration_ns`: when the run ends; `warm_up`: how many messages go before.
     `trusts`: it takes what comes back for right, and reports what a check finds. `polls`: its core
-    is its own, and before it sleeps it asks for a while whether something has come. `own_host`: the
-    address to connect from, null: the kernel picks one; `token`: what connections begin with, null:
-    nothing. With `slices` it waits for a `Start` in place of the `Go`, which comes when the slices
-    of all cases are over. `certificate`: the one that the server must show, null: nothing is
-    encrypted.
+    is its own, and before it sleeps it asks for a while whether something has come. `client`: by
+    what its connections are known. With `slices` it waits for a `Start` in place of the `Go`, which
+    comes when the slices of all cases are over. `certificate`: the one that the server must show,
+    null: nothing is encrypted.
     """
 
     host: str
@@ -72,10 +65,9 @@ class ClientOrder(Value, frozen=True):
     trusts: bool
     polls: bool
     congestion_control: str
-    own_host: str | None = None
+    client: Known = Known()
     slices: Slices | None = None
     certificate: str | None = None
-    token: bytes | None = None
 
 
 class InSlices(Value, frozen=True):

@@ -9,6 +9,7 @@ from contextlib import suppress
 from msgspec import Struct
 
 from tinygram_bench.host.network import set_congestion_control
+from tinygram_bench.host.network.connections import Known
 from tinygram_bench.host.probes.far_ends import congestion_controls
 from tinygram_bench.host.probes.kernel import Counted, counted_between
 from tinygram_bench.host.probes.listening import is_listening, wait_listening
@@ -127,8 +128,7 @@ class Echo(TakesTurns):
             # Nobody here knows the core of a server that runs already.
             polls=case.placement == "apart" and self.server_address(case) is None,
             congestion_control=asked.congestion_control,
-            own_host=turn.link.client_host if is_ours else None,
-            token=turn.link.token,
+            client=turn.link.client if is_ours else Known(),
             slices=slices,
             certificate=turn.stage.certificate() if asked.tls else None,
         )
@@ -205,8 +205,7 @@ def _start_ours(turn: Turn) -> Address:
             connections=case.connections,
             congestion_control=asked.congestion_control,
             host=link.far_address,
-            client_host=link.client_host,
-            token=turn.link.token,
+            client=link.client,
             tls=turn.stage.far_identity() if asked.tls else None,
         )
     )

@@ -63,8 +63,8 @@ def _ways(known: Server, named: Named, reply: str, has_all: bool) -> list[tuple[
         return []
     texts: Sequence[str] = named["strategy"]
     if not texts:
-        default = known.strategies.per_read if reply == PER_READ else known.strategies.per_message
-        texts = known.strategies.known if has_all else default
+        default = known.per_read if reply == PER_READ else known.per_message
+        texts = known.strategies if has_all else default
     strategies = dict.fromkeys(map(parse_strategy, texts))
     return [(known, strategy) for strategy in strategies if known.supports(strategy)]
 

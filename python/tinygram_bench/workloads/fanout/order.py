@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tinygram.strategies import Strategy
+from tinygram_bench.host.network.connections import Known
 from tinygram_bench.model.value import Value
 from tinygram_bench.runs.sliced import Values
 from tinygram_bench.runs.slices import Slices
@@ -21,18 +22,15 @@ class Pace(Value, frozen=True):
 
 
 class SubscribersOrder(Value, frozen=True):
-    """The order for the subscribers.
-
-    `publisher_host`: the only address that they accept connections from; null: any.
-    """
+    """The order for the subscribers. `client`: by what the publisher's connections are known."""
 
     subscribers: int
     message_bytes: int
     seed: int
     congestion_control: str
     host: str
-    publisher_host: str | None
     timeout_ns: int
+    client: Known = Known()
 
 
 class PublisherOrder(Value, frozen=True):
@@ -40,11 +38,11 @@ class PublisherOrder(Value, frozen=True):
 
     `server`: what it calls to write. `burst`: publications at a time. `pace` null: it publishes as
     soon as the last ones were handed over. `patience_ns`: how long a subscriber may take nothing.
+    `client`: by what its connections are known.
     """
 
     host: str
     port: int
-    own_host: str | None
     runtime: str
     implementation: str
     server: str
@@ -56,6 +54,7 @@ class PublisherOrder(Value, frozen=True):
     pace: Pace | None
     patience_ns: int
     congestion_control: str
+    client: Known = Known()
 
     @property
     def native_pace(self) -> tuple[float, str, int, int, int] | None:

@@ -56,7 +56,7 @@ class Fanout(TakesTurns):
                 seed=self.seed,
                 congestion_control=asked.congestion_control,
                 host=link.far_address,
-                publisher_host=link.client_host,
+                client=link.client,
                 timeout_ns=asked.timeout_ns,
             )
         )
@@ -139,7 +139,7 @@ class Fanout(TakesTurns):
         return PublisherOrder(
             host=address.host,
             port=address.port,
-            own_host=turn.link.client_host,
+            client=turn.link.client,
             runtime=case.runtime,
             implementation=case.implementation,
             server=asked.server,

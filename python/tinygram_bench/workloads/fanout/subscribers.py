@@ -24,7 +24,7 @@ def main() -> int:
 
 def _receive(order: SubscribersOrder, orders: Orders) -> None:
     publications = _native.Publications(order.seed, order.message_bytes)
-    publisher = _native.Admission(order.publisher_host)
+    publisher = order.client.admission
     subscribers = _native.Subscribers(publications, order.congestion_control, order.host, publisher)
     orders.announce(subscribers.port)
     subscribers.warm_up(order.subscribers, WARM_UP, order.timeout_ns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tinygram_bench._native import Admission
+from tinygram_bench.host.network.connections import Known
 from tinygram_bench.model.value import Value
 from tinygram_bench.runs.slices import Slices
 from tinygram_bench.tls.certificates import Identity
@@ -14,14 +14,12 @@ from tinygram_bench.tls.certificates import Identity
 class ServerOrder(Value, frozen=True):
     """The order for the server. `seed` null: it takes any bytes for requests.
 
-    `connections`: how many its clients have at a time, at most. `client_host`: where they connect
-    from, null: anywhere; `token`: what their connections begin with, null: nothing. `tls`: what it
-    decrypts with, null: nothing; it then counts records from when it has answered
-    `uncounted_requests` on.
+    `connections`: how many its clients have at a time, at most. `client`: by what their
+    connections are known. `tls`: what it decrypts with, null: nothing; it then counts records from
+    when it has answered `uncounted_requests` on.
     """
 
     runtime: str
-    port: int
     request_bytes: int
     reply_bytes: int
     seed: int | None
@@ -30,25 +28,18 @@ class ServerOrder(Value, frozen=True):
     has_quickack: bool
     congestion_control: str
     host: str = "127.0.0.1"
-    client_host: str | None = None
+    client: Known = Known()
     tls: Identity | None = None
     uncounted_requests: int = 0
-    token: bytes | None = None
     connections: int = 0
-
-    @property
-    def client(self) -> Admission:
-        """By what its clients' connections are known."""
-        return Admission(self.client_host, self.token)
 
 
 class CallOrder(Value, frozen=True):
     """The order for a process of callers.
 
     `depth`: requests in flight on a shared connection. `checks_replies`: whether the bytes of a
-    reply are compared, or any will do. `own_host`: the address to connect from, null: the kernel
-    picks one; `token`: what connections begin with, null: nothing. `certificate`: the one that the
-    server must show, null: nothing is encrypted.
+    reply are compared, or any will do. `client`: by what its connections are known.
+    `certificate`: the one that the server must show, null: nothing is encrypted.
     """
 
     host: str
@@ -66,9 +57,8 @@ class CallOrder(Value, frozen=True):
     warm_up_calls: int
     congestion_control: str
     give_up_ns: int
-    own_host: str | None = None
+    client: Known = Known()
     certificate: str | None = None
-    token: bytes | None = None
     implementation: str = "stdlib"
 
     @property

@@ -131,7 +131,6 @@ class Rr(TakesTurns):
         asked = RrParameters.of(case)
         return ServerOrder(
             runtime=asked.server_runtime,
-            port=0,
             request_bytes=case.message_bytes.max,
             reply_bytes=asked.reply_bytes,
             seed=self.seed,
@@ -140,8 +139,7 @@ class Rr(TakesTurns):
             has_quickack=asked.quickack,
             congestion_control=asked.congestion_control,
             host=link.far_address,
-            client_host=link.client_host,
-            token=link.token,
+            client=link.client,
             tls=turn.stage.far_identity() if asked.tls else None,
             uncounted_requests=REQUESTS + case.producers * asked.warm_up_calls,
             connections=case.connections,
@@ -166,8 +164,7 @@ class Rr(TakesTurns):
             warm_up_calls=asked.warm_up_calls,
             congestion_control=asked.congestion_control,
             give_up_ns=_give_up_ns(turn),
-            own_host=turn.link.client_host,
-            token=turn.link.token,
+            client=turn.link.client,
             certificate=_certificate(turn),
             implementation=case.implementation,
         )

@@ -15,8 +15,8 @@ from typing import cast
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from tinygram_bench._native import Admission, CallContent, RequestReader, RrServer
-from tinygram_bench.host.network import tcp_socket
+from tinygram_bench._native import CallContent, RequestReader, RrServer
+from tinygram_bench.host.network.connections import Listener
 from tinygram_bench.tls.contexts import server_context
 from tinygram_bench.tls.decrypting import Decrypting
 from tinygram_bench.ways.event_loops import loop_factory
@@ -44,7 +44,7 @@ def serve(
         return counts.named(is_encrypted=order.tls is not None)
     server = RrServer(
         content,
-        port=order.port,
+        port=0,
         backlog=order.backlog,
         is_nodelay=order.strategy == "nodelay",
         is_quickack=order.has_quickack,
@@ -53,7 +53,7 @@ def serve(
         max_connections=max(MAX_CONNECTIONS, 2 * order.connections),
         idle_ns=IDLE_NS,
         host=order.host,
-        client=order.client,
+        client=order.client.admission,
     )
     announce(server.port)
     return dict(server.run(stop_fd))
@@ -93,25 +93,21 @@ async def _serve(
     counts = _Counts()
     loop = asyncio.get_running_loop()
     is_stopped = asyncio.Event()
-    sock = tcp_socket(order.host)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, order.congestion_control.encode())
-    client = order.client
-    client.guard(sock.fileno())
-    sock.bind((order.host, order.port))
+    listener = Listener(order.host, order.client, order.congestion_control, order.backlog)
     context = None if order.tls is None else server_context(order.tls)
 
     def make_connection() -> _Connection:
         if context is None:
-            return _Connection(order, client, content, counts)
-        return _EncryptedConnection(order, client, content, counts, Decrypting(context))
+            return _Connection(order, listener, content, counts)
+        return _EncryptedConnection(order, listener, content, counts, Decrypting(context))
 
-    server = await loop.create_server(make_connection, sock=sock, backlog=order.backlog)
+    server = await loop.create_server(make_connection, sock=listener, backlog=order.backlog)
     loop.add_reader(stop_fd, is_stopped.set)
-    announce(sock.getsockname()[1])
+    announce(listener.port)
     await is_stopped.wait()
     loop.remove_reader(stop_fd)
     server.close()
+    counts.strangers = listener.strangers
     return counts
 
 
@@ -119,10 +115,10 @@ class _Connection(asyncio.Protocol):
     """Answers each request as soon as it is whole."""
 
     def __init__(
-        self, order: ServerOrder, client: Admission, content: CallContent, counts: _Counts
+        self, order: ServerOrder, listener: Listener, content: CallContent, counts: _Counts
     ) -> None:
         self._order = order
-        self._client = client
+        self._listener = listener
         self._content = content
         self._counts = counts
         self._reader = RequestReader(content)
@@ -134,8 +130,7 @@ class _Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self._sock = transport.get_extra_info("socket")
         peer = transport.get_extra_info("peername")
-        if not self._client.admits(self._sock.fileno(), peer and peer[0]):
-            self._counts.strangers += 1
+        if not self._listener.admit(self._sock.fileno(), peer):
             self._transport.abort()
             return
         self._counts.connections += 1
@@ -202,12 +197,12 @@ class _EncryptedConnection(_Connection):
     def __init__(
         self,
         order: ServerOrder,
-        client: Admission,
+        listener: Listener,
         content: CallContent,
         counts: _Counts,
         tls: Decrypting,
     ) -> None:
-        super().__init__(order, client, content, counts)
+        super().__init__(order, listener, content, counts)
         self._tls = tls
 
     def data_received(self, data: bytes) -> None:

@@ -12,7 +12,7 @@ import socket
 import time
 from contextlib import ExitStack, suppress
 
-from tinygram_bench.host.network import connect_from, introduce, tcp_socket
+from tinygram_bench.host.network.connections import connect_from, introduce, tcp_socket
 from tinygram_bench.links import Link
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.tls.certificates import SERVER_NAME
@@ -49,9 +49,9 @@ def check_waits(
         sock = tcp_socket(address[0])
     with ExitStack() as stack:
         stack.enter_context(sock)
-        connect_from(sock, link.client_host)
+        connect_from(sock, link.client.host)
         try:
-            round_trip_s = _connect(sock, address, give_up_ns, link.token)
+            round_trip_s = _connect(sock, address, give_up_ns, link.client.token)
             if certificate is not None:
                 sock = stack.enter_context(_encrypted(sock, certificate, give_up_ns))
             _send(sock, request[:-1], give_up_ns)

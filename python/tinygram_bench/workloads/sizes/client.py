@@ -47,7 +47,7 @@ def _samples(order: Order) -> list[Report]:
         order.timeout_ns,
         order.first_samples,
         order.samples,
-        _native.Admission(order.own_host, order.token),
+        order.client.admission,
     )
     return [_report(order.samples, *each) for each in found]
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from tinygram_bench.host.network.connections import Known
 from tinygram_bench.model.value import Value
 
 
 class ServerOrder(Value, frozen=True):
     """The order for the server: a port for each case, and how many bytes the largest sample has.
 
-    `client_host`: where its clients connect from, null: anywhere; `token`: what their connections
-    begin with, null: nothing.
+    `client`: by what its client's connections are known.
     """
 
     ports: int
@@ -17,8 +17,7 @@ class ServerOrder(Value, frozen=True):
     seed: int
     congestion_control: str
     host: str
-    client_host: str | None
-    token: bytes | None = None
+    client: Known = Known()
 
 
 class Cell(Value, frozen=True):
@@ -37,8 +36,7 @@ class Order(Value, frozen=True):
     `part`: null for samples, or the local part that is timed instead; `far_cpu`: the core of the
     thread at the far end, for the part that has one. `cells`: one, or several whose samples
     alternate, in cycles whose orders are those of `order_seed`. `timeout_ns`: for each connect,
-    write and acknowledgement. `own_host`: the address to connect from, null: the kernel picks one;
-    `token`: what connections begin with, null: nothing.
+    write and acknowledgement. `client`: by what its connections are known.
     """
 
     part: str | None
@@ -50,8 +48,7 @@ class Order(Value, frozen=True):
     timeout_ns: int
     first_samples: int
     samples: int
-    own_host: str | None = None
-    token: bytes | None = None
+    client: Known = Known()
 
 
 class Report(Value, frozen=True):

@@ -107,8 +107,7 @@ class Sizes(Alternates):
                 seed=self.seed,
                 congestion_control=turn.case.parameters.congestion_control,
                 host=turn.link.far_address,
-                client_host=turn.link.client_host,
-                token=turn.link.token,
+                client=turn.link.client,
             )
         )
         return [turn.listening(server) for _ in cases]
@@ -131,8 +130,7 @@ class Sizes(Alternates):
             timeout_ns=asked.timeout_ns // 2,
             first_samples=asked.first_samples,
             samples=asked.samples,
-            own_host=turn.link.client_host,
-            token=turn.link.token,
+            client=turn.link.client,
         )
 
 

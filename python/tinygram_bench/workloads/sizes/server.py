@@ -33,7 +33,7 @@ def _serve(order: ServerOrder, orders: Orders) -> None:
         order.congestion_control,
         (order.seed, order.sample_bytes),
         order.host,
-        _native.Admission(order.client_host, order.token),
+        order.client.admission,
         order.ports,
     )
     for port in server.ports:

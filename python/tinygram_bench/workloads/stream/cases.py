@@ -269,7 +269,7 @@ def _named_ways(
     for candidates in (asked, matching):
         for known in candidates:
             defaults = map(parse_strategy, known.strategies if has_all else known.defaults)
-            ways += [(known, s) for s in strategies or defaults if known.supports(s, tls)]
+            ways += [(known, s) for s in strategies or defaults if known.supports(s)]
         if ways:
             break
     if not ways:
@@ -284,7 +284,7 @@ def _named_ways(
                 f"runtime={', '.join(several)}"
             )
         names = dict.fromkeys(known.name for known in here)
-        there = "; ".join(f"{name}: {', '.join(_strategies_on(name, tls, here))}" for name in names)
+        there = "; ".join(f"{name}: {', '.join(_strategies_on(name, here))}" for name in names)
         raise UsageError(f"no way is {wanted}: there are {there}")
     return ways
 
@@ -297,13 +297,9 @@ def _is_asked(known: runtimes.Runtime, named: Named, producers: int) -> bool:
     return known.runs_when == "always" or bool(named[known.runs_when])
 
 
-def _strategies_on(runtime: str, tls: bool, here: Iterable[runtimes.Runtime]) -> Iterable[str]:
-    known = (known for known in here if known.name == runtime)
+def _strategies_on(runtime: str, here: Iterable[runtimes.Runtime]) -> Iterable[str]:
     return dict.fromkeys(
-        text
-        for each in known
-        for text in each.strategies
-        if each.supports(parse_strategy(text), tls)
+        text for known in here if known.name == runtime for text in known.strategies
     )
 
 

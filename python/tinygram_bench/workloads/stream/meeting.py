@@ -9,15 +9,13 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
 
 from msgspec import Struct
 
 from tinygram_bench.host.descriptors import raise_descriptor_limit
-from tinygram_bench.host.network import connect_from, introduce, tcp_socket
+from tinygram_bench.host.network.connections import Listener, connect_from, introduce, tcp_socket
 from tinygram_bench.workloads.stream.order import Order, ReceiverOrder
 
-_BACKLOG = 4096
 _NUMBER_BYTES = 4
 """Bytes of a connection's number (crates/load, connections.rs)."""
 _NUMBER_LIMIT_S = 10.0
@@ -41,12 +39,14 @@ def _connected(order: Order | ReceiverOrder) -> Met:
     """Each of many connections begins with its number: they may be accepted in another order."""
     sockets, all_ns = [], 0
     for number in range(order.connections):
-        sock = _new_socket(order)
-        connect_from(sock, order.own_host)
+        sock = tcp_socket(order.host)
+        control = order.congestion_control.encode()
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control)
+        connect_from(sock, order.client.host)
         start_ns = time.monotonic_ns()
         sock.connect((order.host, order.port))
         all_ns += time.monotonic_ns() - start_ns
-        introduce(sock, order.token)
+        introduce(sock, order.client.token)
         if order.connections > 1:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.sendall(number.to_bytes(_NUMBER_BYTES, "little"))
@@ -56,26 +56,16 @@ def _connected(order: Order | ReceiverOrder) -> Met:
 
 def _accepted(order: Order | ReceiverOrder, announce: Callable[[int], None]) -> Met:
     """All connections of the stream; those of other programs are ended, and counted."""
-    peer = order.peer
     found: dict[int, socket.socket] = {}
-    strangers = 0
-    with ExitStack() as stack:
-        listener = stack.enter_context(_new_socket(order))
-        peer.guard(listener.fileno())
-        listener.bind((order.host, 0))
-        listener.listen(_BACKLOG)
-        announce(listener.getsockname()[1])
+    with Listener(order.host, order.client, order.congestion_control) as listener:
+        announce(listener.port)
         while len(found) < order.connections:
-            sock, address = listener.accept()
-            if not peer.admits(sock.fileno(), address[0]):
-                sock.close()
-                strangers += 1
-                continue
+            sock, _ = listener.accept_known()
             number = 0 if order.connections == 1 else _number_of(sock)
             if number in found or number >= order.connections:
                 raise OSError(f"a connection came with number {number}, which is not free")
             found[number] = sock
-    return Met([found[number] for number in sorted(found)], {"strangers": strangers})
+    return Met([found[number] for number in sorted(found)], {"strangers": listener.strangers})
 
 
 def connecting_port(order: Order | ReceiverOrder, sock: socket.socket) -> int:
@@ -91,9 +81,3 @@ def _number_of(sock: socket.socket) -> int:
         raise OSError("a connection brought no number")
     sock.settimeout(None)
     return int.from_bytes(number, "little")
-
-
-def _new_socket(order: Order | ReceiverOrder) -> socket.socket:
-    sock = tcp_socket(order.host)
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, order.congestion_control.encode())
-    return sock

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tinygram.strategies import Strategy
-from tinygram_bench._native import Admission
+from tinygram_bench.host.network.connections import Known
 from tinygram_bench.host.probes.kernel import CounterFds
 from tinygram_bench.loads.source import BURST_MESSAGES
 from tinygram_bench.model.value import Value
@@ -32,22 +32,15 @@ class ReceiverOrder(Value, frozen=True):
     turns_fd: int
     host: str
     port: int = 0
-    own_host: str | None = None
-    peer_host: str | None = None
+    client: Known = Known()
     may_end_early: bool = False
     tls: Identity | None = None
     connections: int = 1
-    token: bytes | None = None
 
     @property
     def listens(self) -> bool:
         """Whether the sender connects to this end."""
         return self.port == 0
-
-    @property
-    def peer(self) -> Admission:
-        """By what the sender's connections are known."""
-        return Admission(self.peer_host, self.token)
 
 
 class Heard(Value, frozen=True):
@@ -84,14 +77,12 @@ class Order(Value, frozen=True):
     """The order for a sending process.
 
     `spin_ns`, `sleep_ns`: a planted difference (loads/planted.py).
-    `host`, `port`: where the other end listens, and `own_host`: the address to connect from, by
-    which that knows this end; null: any. With port 0 this end listens on `host`, answers where, and
-    accepts connections from `peer_host` alone, null: from any. They begin with `token`, null: with
-    nothing. `counter_fds`: what is read of the
-    kernel's counters (probes/kernel.py). `report_fd`: the file that it leaves its `Report` in. With
-    `slices` the sender answers `Warm` when it has warmed up, and waits for a `Start`.
-    `certificate`: the one that its receiver must show, null: nothing is encrypted; it is then told
-    `Arrived` when the warm-up has.
+    `host`, `port`: where the other end listens; with port 0 this end listens on `host`, and answers
+    where. `client`: by what the connections of the end that connects are known. `counter_fds`: what
+    is read of the kernel's counters (probes/kernel.py). `report_fd`: the file that it leaves its
+    `Report` in. With `slices` the sender answers `Warm` when it has warmed up, and waits for a
+    `Start`. `certificate`: the one that its receiver must show, null: nothing is encrypted; it is
+    then told `Arrived` when the warm-up has.
     """
 
     port: int
@@ -112,23 +103,16 @@ class Order(Value, frozen=True):
     spin_ns: int = 0
     sleep_ns: int = 0
     host: str = "127.0.0.1"
-    own_host: str | None = None
-    peer_host: str | None = None
+    client: Known = Known()
     report_fd: int = -1
     slices: Slices | None = None
     certificate: str | None = None
     connections: int = 1
-    token: bytes | None = None
 
     @property
     def listens(self) -> bool:
         """Whether the receiver connects to this end."""
         return self.port == 0
-
-    @property
-    def peer(self) -> Admission:
-        """By what the receiver's connections are known."""
-        return Admission(self.peer_host, self.token)
 
     @property
     def has_turns(self) -> bool:

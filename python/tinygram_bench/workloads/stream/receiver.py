@@ -97,7 +97,7 @@ def _receive_on_many(order: ReceiverOrder, announce: Announce) -> dict[str, int]
 def _met(order: ReceiverOrder, announce: Announce) -> tuple[_native.Receiver, dict[str, int]]:
     """What reads the connections, and what connecting has counted. Raises OSError."""
     if order.listens:
-        receiver = _native.Receiver(order.congestion_control, order.host, order.peer)
+        receiver = _native.Receiver(order.congestion_control, order.host, order.client.admission)
         announce(receiver.port, None)
         return receiver, {}
     ends = met(order, lambda port: announce(port, None))

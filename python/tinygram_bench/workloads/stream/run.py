@@ -10,6 +10,7 @@ from functools import partial
 import msgspec
 from msgspec.structs import replace
 
+from tinygram_bench.host.network.connections import Known
 from tinygram_bench.host.placement import Placement
 from tinygram_bench.host.probes.kernel import CounterFds
 from tinygram_bench.hosts.clock import notes_here, notes_there
@@ -185,9 +186,7 @@ class Stream(TakesTurns):
             turns_fd=_memory(turn, _TURNS),
             host=turn.link.far_address,
             port=0 if sender is None else sender.port,
-            own_host=turn.link.client_host,
-            peer_host=turn.link.client_host,
-            token=turn.link.token,
+            client=turn.link.client,
             may_end_early=asked.slice_ns is not None and case.is_flat_out,
             tls=_identity(turn) if asked.tls else None,
             connections=case.connections,
@@ -227,10 +226,8 @@ class Stream(TakesTurns):
             flat_out_burst=asked.study.flat_out_burst or BURST_MESSAGES,
             spin_ns=asked.study.spin_ns,
             sleep_ns=asked.study.sleep_ns,
-            # A receiver that is not ours gets no `peer_host`: it accepts any sender.
-            own_host=link.client_host if asked.receiver_command is None else None,
-            peer_host=link.client_host,
-            token=link.token,
+            # A receiver that is not ours knows no sender, and accepts any.
+            client=link.client if asked.receiver_command is None else Known(),
             report_fd=_memory(turn, _REPORT),
             slices=slices,
             certificate=_certificate(turn) if asked.tls else None,

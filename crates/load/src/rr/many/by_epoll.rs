@@ -1,6 +1,6 @@
 //! A call of the kernel for each send and each read; epoll(7) tells which connections have what to do.
 
-use super::{Desk, Drives, LONGEST_WAIT_MS};
+use super::{Callers, Calls, LONGEST_WAIT_MS};
 use crate::{rr::tally::CallError, socket::receive_now};
 use std::{
     io::{self, ErrorKind},
@@ -15,7 +15,7 @@ use tinygram_net::{
 
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// See [`Drives`].
+/// See [`Calls`].
 #[derive(Debug)]
 pub struct ByEpoll {
     epoll: Epoll,
@@ -46,14 +46,14 @@ impl ByEpoll {
     }
 
     /// Send what is left of a caller's request, as far as the kernel takes it now.
-    fn send(&mut self, desk: &mut Desk<'_>, caller: usize) -> Result<(), CallError> {
-        let index = desk.request(caller);
+    fn send(&mut self, callers: &mut Callers<'_>, caller: usize) -> Result<(), CallError> {
+        let index = callers.request(caller);
         let failed = |source| CallError::Send { index, source };
         let mut wanted = For::Reading;
-        while let Some(range) = desk.to_send(caller) {
-            let rest = &desk.content().request(index)[range];
+        while let Some(range) = callers.to_send(caller) {
+            let rest = &callers.content().request(index)[range];
             let sent = send_now(self.fds[caller], rest, b"").map_err(failed)?;
-            desk.on_sent(caller, sent);
+            callers.on_sent(caller, sent);
             if sent < rest.len() {
                 wanted = For::Writing;
                 break;
@@ -69,44 +69,48 @@ impl ByEpoll {
     }
 
     /// Take what has come of a caller's reply, and let it call again when that is whole.
-    fn receive(&mut self, desk: &mut Desk<'_>, caller: usize) -> Result<(), CallError> {
-        let missing = desk.missing(caller).unwrap_or(1);
+    fn receive(&mut self, callers: &mut Callers<'_>, caller: usize) -> Result<(), CallError> {
+        let missing = callers.missing(caller).unwrap_or(1);
         let room = missing.min(self.buffer.len() as u64) as usize;
         let count = receive_now(self.fds[caller], &mut self.buffer[..room]).map_err(|source| {
             CallError::Receive {
-                index: desk.request(caller),
+                index: callers.request(caller),
                 source,
             }
         })?;
         let Some(count) = count else {
             return Ok(());
         };
-        desk.on_received(caller, &self.buffer[..count], monotonic_ns())?;
-        if desk.end(caller) && desk.begin(caller)? {
-            self.send(desk, caller)?;
+        callers.on_received(caller, &self.buffer[..count], monotonic_ns())?;
+        if callers.end(caller) && callers.begin(caller)? {
+            self.send(callers, caller)?;
         }
         Ok(())
     }
 }
 
-impl Drives for ByEpoll {
-    fn call(&mut self, desk: &mut Desk<'_>, is_stopped: &AtomicBool) -> Result<(), CallError> {
-        for caller in 0..desk.len() {
-            if desk.begin(caller)? {
-                self.send(desk, caller)?;
+impl Calls for ByEpoll {
+    fn call(
+        &mut self,
+        callers: &mut Callers<'_>,
+        is_stopped: &AtomicBool,
+    ) -> Result<(), CallError> {
+        for caller in 0..callers.len() {
+            if callers.begin(caller)? {
+                self.send(callers, caller)?;
             }
         }
-        while desk.is_calling() && !is_stopped.load(Relaxed) {
+        while callers.is_calling() && !is_stopped.load(Relaxed) {
             let ready = match self.epoll.wait(LONGEST_WAIT_MS) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => 0,
                 outcome => outcome.map_err(|error| CallError::Thread(error.to_string()))?,
             };
             for index in 0..ready {
                 let caller = self.by_fd[self.epoll.ready(index).fd as usize];
-                if desk.to_send(caller).is_some() {
-                    self.send(desk, caller)?;
+                if callers.to_send(caller).is_some() {
+                    self.send(callers, caller)?;
                 } else {
-                    self.receive(desk, caller)?;
+                    self.receive(callers, caller)?;
                 }
             }
         }

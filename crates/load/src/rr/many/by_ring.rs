@@ -1,7 +1,7 @@
 //! Sends and reads by io_uring(7): those of all callers that are ready are put into a queue, and one
 //! system call hands them to the kernel and waits for what is done.
 
-use super::{Desk, Drives, LONGEST_WAIT_MS};
+use super::{Callers, Calls, LONGEST_WAIT_MS};
 use crate::{messages::CallContent, rr::tally::CallError, sends::ring};
 use io_uring::{
     IoUring, cqueue, opcode, squeue,
@@ -17,7 +17,7 @@ use tinygram_net::clock::monotonic_ns;
 /// The most that a read takes.
 const MOST_ROOM_BYTES: u64 = 16 << 10;
 
-/// See [`Drives`]. The sockets must block: the kernel then waits by itself.
+/// See [`Calls`]. The sockets must block: the kernel then waits by itself.
 pub struct ByRing {
     ring: IoUring,
     /// Every request of the pool; the kernel reads from here.
@@ -69,26 +69,26 @@ impl ByRing {
     }
 
     /// Queue what a caller has to send next, and with the last of it a read of the reply.
-    pub(super) fn send(&mut self, desk: &Desk<'_>, caller: usize) -> io::Result<()> {
-        let Some(range) = desk.to_send(caller) else {
+    pub(super) fn send(&mut self, callers: &Callers<'_>, caller: usize) -> io::Result<()> {
+        let Some(range) = callers.to_send(caller) else {
             return Ok(());
         };
-        let index = desk.request(caller) % self.requests.len() as u64;
+        let index = callers.request(caller) % self.requests.len() as u64;
         let rest = &self.requests[index as usize][range];
         let entry = opcode::Send::new(Fixed(caller as u32), rest.as_ptr(), rest.len() as u32)
             .flags(libc::MSG_NOSIGNAL)
             .build()
             .user_data((caller as u64) << 1 | SEND);
         self.queue(&entry)?;
-        if desk.is_last_part(caller) {
-            self.read(desk, caller)?;
+        if callers.is_last_part(caller) {
+            self.read(callers, caller)?;
         }
         Ok(())
     }
 
     /// Queue a read of what is missing of a caller's reply, unless the kernel has one.
-    fn read(&mut self, desk: &Desk<'_>, caller: usize) -> io::Result<()> {
-        let missing = desk.missing(caller).unwrap_or(0);
+    fn read(&mut self, callers: &Callers<'_>, caller: usize) -> io::Result<()> {
+        let missing = callers.missing(caller).unwrap_or(0);
         if self.is_reading[caller] || missing == 0 {
             return Ok(());
         }
@@ -130,32 +130,36 @@ impl ByRing {
     }
 
     /// A send or a read is done: note it, and queue what comes next.
-    fn on_done(&mut self, desk: &mut Desk<'_>, entry: &cqueue::Entry) -> Result<(), CallError> {
+    fn on_done(
+        &mut self,
+        callers: &mut Callers<'_>,
+        entry: &cqueue::Entry,
+    ) -> Result<(), CallError> {
         let caller = (entry.user_data() >> 1) as usize;
-        let index = desk.request(caller);
+        let index = callers.request(caller);
         let outcome = match entry.result() {
             error if error < 0 => Err(io::Error::from_raw_os_error(-error)),
             count => Ok(count as usize),
         };
         if entry.user_data() & 1 == SEND {
             let sent = outcome.map_err(|source| CallError::Send { index, source })?;
-            desk.on_sent(caller, sent);
+            callers.on_sent(caller, sent);
         } else {
             self.is_reading[caller] = false;
             let count = outcome.map_err(|source| CallError::Receive { index, source })?;
             let came = &self.rooms[caller * self.room_bytes..][..count];
-            desk.on_received(caller, came, monotonic_ns())?;
+            callers.on_received(caller, came, monotonic_ns())?;
         }
-        let queued = if desk.end(caller) {
-            if desk.begin(caller)? {
-                self.send(desk, caller)
+        let queued = if callers.end(caller) {
+            if callers.begin(caller)? {
+                self.send(callers, caller)
             } else {
                 Ok(())
             }
         } else if entry.user_data() & 1 == SEND {
-            self.send(desk, caller)
+            self.send(callers, caller)
         } else {
-            self.read(desk, caller)
+            self.read(callers, caller)
         };
         queued.map_err(failed)
     }
@@ -165,19 +169,23 @@ fn failed(error: io::Error) -> CallError {
     CallError::Thread(error.to_string())
 }
 
-impl Drives for ByRing {
-    fn call(&mut self, desk: &mut Desk<'_>, is_stopped: &AtomicBool) -> Result<(), CallError> {
-        for caller in 0..desk.len() {
-            if desk.begin(caller)? {
-                self.send(desk, caller).map_err(failed)?;
+impl Calls for ByRing {
+    fn call(
+        &mut self,
+        callers: &mut Callers<'_>,
+        is_stopped: &AtomicBool,
+    ) -> Result<(), CallError> {
+        for caller in 0..callers.len() {
+            if callers.begin(caller)? {
+                self.send(callers, caller).map_err(failed)?;
             }
         }
-        while desk.is_calling() && !is_stopped.load(Relaxed) {
+        while callers.is_calling() && !is_stopped.load(Relaxed) {
             self.wait().map_err(failed)?;
             let mut done = mem::take(&mut self.done);
             for entry in done.drain(..) {
                 self.under_way -= 1;
-                self.on_done(desk, &entry)?;
+                self.on_done(callers, &entry)?;
             }
             self.done = done;
         }

@@ -3,8 +3,8 @@
 
 mod by_epoll;
 mod by_ring;
+mod callers;
 mod connecting;
-mod desk;
 
 use super::{
     options::{CallOptions, Span},
@@ -13,7 +13,7 @@ use super::{
 use crate::messages::CallContent;
 use by_epoll::ByEpoll;
 use by_ring::ByRing;
-use desk::Desk;
+use callers::Callers;
 use std::{
     fmt::Debug,
     sync::atomic::{AtomicBool, Ordering::Relaxed},
@@ -24,17 +24,18 @@ use tinygram_net::clock::{monotonic_ns, sleep_until_ns};
 const LONGEST_WAIT_MS: i32 = 100;
 
 /// What moves the requests and replies of all callers.
-trait Drives: Debug {
-    /// Let all of them call, until the span of `desk` is over and every call has its reply, or until
+trait Calls: Debug {
+    /// Let all of them call, until the span of `callers` is over and every call has its reply, or until
     /// told to stop.
-    fn call(&mut self, desk: &mut Desk<'_>, is_stopped: &AtomicBool) -> Result<(), CallError>;
+    fn call(&mut self, callers: &mut Callers<'_>, is_stopped: &AtomicBool)
+    -> Result<(), CallError>;
 }
 
 /// The callers, connected.
 #[derive(Debug)]
 pub struct Many<'a> {
-    desk: Desk<'a>,
-    drives: Box<dyn Drives>,
+    callers: Callers<'a>,
+    calls: Box<dyn Calls>,
 }
 
 impl<'a> Many<'a> {
@@ -46,25 +47,25 @@ impl<'a> Many<'a> {
         is_stopped: &AtomicBool,
     ) -> Result<(Self, Tally), CallError> {
         let (lines, first_calls) = connecting::connected(options, content, is_stopped)?;
-        let fds = lines.iter().map(desk::fd_of).collect::<Vec<_>>();
+        let fds = lines.iter().map(callers::fd_of).collect::<Vec<_>>();
         let failed = |error: std::io::Error| CallError::Thread(error.to_string());
-        let drives: Box<dyn Drives> = if is_ring {
+        let calls: Box<dyn Calls> = if is_ring {
             Box::new(ByRing::new(&fds, content).map_err(failed)?)
         } else {
             Box::new(ByEpoll::new(fds).map_err(failed)?)
         };
-        let desk = Desk::new(lines, options.sends_per_request, content);
-        let mut many = Self { desk, drives };
+        let callers = Callers::new(lines, options.sends_per_request, content);
+        let mut many = Self { callers, calls };
         let rest = Span {
             calls: Some(options.warm_up_calls.saturating_sub(1)),
             ..Span::always()
         };
         many.call(rest, is_stopped)?;
-        let mut warm_up = many.desk.take_tally();
+        let mut warm_up = many.callers.take_tally();
         if warm_up.calls == 0 {
             warm_up = first_calls.clone();
         }
-        many.desk.after_warm_up(&first_calls);
+        many.callers.after_warm_up(&first_calls);
         Ok((many, warm_up))
     }
 
@@ -74,16 +75,16 @@ impl<'a> Many<'a> {
             sleep_until_ns(span.start_ns);
             self.call(*span, is_stopped)?;
         }
-        Ok(self.desk.take_tally())
+        Ok(self.callers.take_tally())
     }
 
     fn call(&mut self, span: Span, is_stopped: &AtomicBool) -> Result<(), CallError> {
-        self.desk.begin_span(span);
+        self.callers.begin_span(span);
         // It may have slept through its slice, and now another case has its turn.
         if monotonic_ns() < span.end_ns && !is_stopped.load(Relaxed) {
-            self.drives.call(&mut self.desk, is_stopped)?;
+            self.calls.call(&mut self.callers, is_stopped)?;
         }
-        self.desk.end_span();
+        self.callers.end_span();
         Ok(())
     }
 }

@@ -52,21 +52,21 @@ fn one_call_of_io_uring_hands_over_the_requests_and_reads_of_many() {
     thread::scope(|scope| {
         scope.spawn(|| answer_in_rounds(&listener, 2));
         let (lines, _) = connecting::connected(&options, &content, &is_stopped).unwrap();
-        let fds = lines.iter().map(desk::fd_of).collect::<Vec<_>>();
+        let fds = lines.iter().map(callers::fd_of).collect::<Vec<_>>();
         let mut by_ring = ByRing::new(&fds, &content).unwrap();
-        let mut desk = Desk::new(lines, 1, &content);
-        desk.begin_span(Span {
+        let mut callers = Callers::new(lines, 1, &content);
+        callers.begin_span(Span {
             calls: Some(1),
             ..Span::always()
         });
         for caller in 0..CALLERS {
-            assert!(desk.begin(caller).unwrap());
-            by_ring.send(&desk, caller).unwrap();
+            assert!(callers.begin(caller).unwrap());
+            by_ring.send(&callers, caller).unwrap();
         }
         by_ring.wait().unwrap();
         // A send and a read of each.
         assert_eq!(by_ring.calls_and_handed(), (1, 2 * CALLERS as u64));
-        by_ring.call(&mut desk, &is_stopped).unwrap();
-        assert_eq!(desk.take_tally().calls, CALLERS as u64);
+        by_ring.call(&mut callers, &is_stopped).unwrap();
+        assert_eq!(callers.take_tally().calls, CALLERS as u64);
     });
 }

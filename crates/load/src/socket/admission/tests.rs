@@ -23,7 +23,7 @@ fn guarded(address: SocketAddr) -> TcpListener {
 /// What a listener makes of the next connection.
 fn next_is_admitted(listener: &TcpListener) -> bool {
     let (stream, peer) = listener.accept().unwrap();
-    admission().admits(&stream, peer.ip())
+    admission().admit(&stream, peer.ip())
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn a_client_with_the_token_is_admitted_and_all_that_follows_is_for_its_server() 
             stream
         });
         let (mut stream, peer) = listener.accept().unwrap();
-        assert!(admission().admits(&stream, peer.ip()));
+        assert!(admission().admit(&stream, peer.ip()));
         let mut first = [0; 5];
         stream.read_exact(&mut first).unwrap();
         assert_eq!(&first, b"first");
@@ -101,7 +101,7 @@ fn a_client_from_another_address_is_turned_away_whatever_it_brings() {
         host: Some(Ipv4Addr::new(127, 0, 0, 9).into()),
         ..admission()
     };
-    assert!(!elsewhere.admits(&stream, peer.ip()));
+    assert!(!elsewhere.admit(&stream, peer.ip()));
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn without_a_token_nothing_is_sent_and_everybody_is_admitted() {
     let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     Admission::default().introduce(&client, LIMIT).unwrap();
     let (stream, peer) = listener.accept().unwrap();
-    assert!(Admission::default().admits(&stream, peer.ip()));
+    assert!(Admission::default().admit(&stream, peer.ip()));
     assert_eq!(receive_now(stream.as_raw_fd(), &mut [0; 8]).unwrap(), None);
     assert_eq!(receive_now(client.as_raw_fd(), &mut [0; 8]).unwrap(), None);
 }

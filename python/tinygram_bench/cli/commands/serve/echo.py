@@ -98,7 +98,7 @@ def _message_bytes(reply: str, size: int | None) -> int | None:
 def _served(text: str) -> tuple[str, int | None]:
     strategy = parse_strategy(text)
     if not _NATIVE.supports(strategy):
-        known = ", ".join(_NATIVE.strategies.known)
+        known = ", ".join(_NATIVE.strategies)
         raise UsageError(
             f"--strategy {text} is not available on the native server, which has {known}"
         )

@@ -18,7 +18,7 @@ from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.far.limits import Limits
 from tinygram_bench.far.rights import give_up_root
 from tinygram_bench.far.server import Server
-from tinygram_bench.host.network import tcp_socket
+from tinygram_bench.host.network.connections import tcp_socket
 from tinygram_bench.host.write_counter import counting
 from tinygram_bench.hosts import keys
 from tinygram_bench.hosts.wire import PORT

@@ -12,9 +12,7 @@ from typing import cast
 
 from msgspec import Struct
 
-from tinygram.strategies import Strategy
-from tinygram_bench.host.packages import missing
-from tinygram_bench.model.strategies import parse_strategy
+from tinygram_bench.ways.rows import Row
 from tinygram_bench.ways.runtimes import LIBRARY, SHARED
 from tinygram_bench.workloads.echo.order import WHOLE_BUFFER
 from tinygram_bench.workloads.echo.servers.service import Service
@@ -22,30 +20,23 @@ from tinygram_bench.workloads.echo.servers.service import Service
 Serve = Callable[[Service], None]
 
 
-class Strategies(Struct, frozen=True):
-    """The strategies that a server can follow, and the default ones, by the way of replying.
-
-    With replies per read every strategy makes one write of each read, so most servers have none.
-    """
-
-    known: tuple[str, ...]
-    per_read: tuple[str, ...]
-    per_message: tuple[str, ...]
-
-
-class Server(Struct, frozen=True):
+class Server(Row, Struct, frozen=True):
     """A server on a runtime, in one implementation.
 
-    `is_default` false: it waits until its implementation is asked for. `has_buffer`: whether it
-    reads into a buffer of the size that is asked for, and not of the event loop's own. `has_tls`:
-    whether it can encrypt.
+    `per_read`, `per_message`: the strategies that run unless others are asked for, by the way of
+    replying. With replies per read every strategy makes one write of each read, so most servers
+    have one. `is_default` false: it waits until its implementation is asked for. `has_buffer`:
+    whether it reads into a buffer of the size that is asked for, and not of the event loop's own.
+    `has_tls`: whether it can encrypt.
     """
 
     runtime: str
     implementation: str
     name: str
     module: str
-    strategies: Strategies
+    strategies: tuple[str, ...]
+    per_read: tuple[str, ...]
+    per_message: tuple[str, ...]
     has_buffer: bool = True
     is_default: bool = True
     faults: tuple[str, ...] = ()
@@ -56,24 +47,13 @@ class Server(Struct, frozen=True):
         module = importlib.import_module(f"{__name__}.{self.module}")
         return cast(Serve, module.serve)
 
-    def missing(self) -> str | None:
-        """Why it cannot run here; None when it can."""
-        return missing(self.requires)
 
-    def supports(self, strategy: Strategy) -> bool:
-        """Whether the strategy makes sense here, whatever its duration."""
-        return strategy.name in {parse_strategy(text).name for text in self.strategies.known}
-
-
-_BY_HAND = Strategies(("nodelay", "nagle"), ("nodelay",), ("nodelay",))
-_LIBRARY = Strategies(LIBRARY, ("adaptive",), ("tick", "adaptive"))
-_LIMIT = Strategies(LIBRARY, ("nodelay",), ("nodelay", "tick"))
-_SHARED = Strategies(
-    SHARED,
-    ("adaptive",),
-    ("combine", "adaptive"),
-)
-_AIOFASTNET = Strategies(("nodelay",), ("nodelay",), ("nodelay",))
+_BY_HAND = (("nodelay", "nagle"), ("nodelay",), ("nodelay",))
+_LIBRARY = (LIBRARY, ("adaptive",), ("tick", "adaptive"))
+_LIMIT = (LIBRARY, ("nodelay",), ("nodelay", "tick"))
+_SHARED = (SHARED, ("adaptive",), ("combine", "adaptive"))
+_AIOFASTNET = (("nodelay",), ("nodelay",), ("nodelay",))
+"""Each: `strategies`, `per_read`, `per_message`."""
 _FAULTY = (WHOLE_BUFFER,)
 
 
@@ -82,7 +62,7 @@ def _event_loop_servers(runtime: str, requires: tuple[str, ...] = ()) -> tuple[S
 
     def by_hand(name: str, module: str, *, has_buffer: bool = True) -> Server:
         return Server(
-            *(runtime, "stdlib", name, module, _BY_HAND, has_buffer),
+            *(runtime, "stdlib", name, module, *_BY_HAND, has_buffer),
             requires=requires,
             # `loop.sock_sendall` writes to the kernel itself.
             has_tls=name != "sock",
@@ -90,14 +70,14 @@ def _event_loop_servers(runtime: str, requires: tuple[str, ...] = ()) -> tuple[S
 
     def library(name: str, module: str, *, has_buffer: bool, is_default: bool) -> Server:
         return Server(
-            *(runtime, "tinygram", name, module, _LIBRARY, has_buffer, is_default),
+            *(runtime, "tinygram", name, module, *_LIBRARY, has_buffer, is_default),
             requires=requires,
             has_tls=True,
         )
 
     def aiofastnet(name: str, module: str, *, has_buffer: bool) -> Server:
         return Server(
-            *(runtime, "aiofastnet", name, module, _AIOFASTNET, has_buffer),
+            *(runtime, "aiofastnet", name, module, *_AIOFASTNET, has_buffer),
             is_default=False,
             requires=(*requires, "aiofastnet"),
             has_tls=True,
@@ -119,15 +99,18 @@ def _event_loop_servers(runtime: str, requires: tuple[str, ...] = ()) -> tuple[S
 SERVERS = (
     *_event_loop_servers("asyncio"),
     *_event_loop_servers("uvloop", ("uvloop",)),
-    Server("threads", "stdlib", "recv", "threads_recv", _BY_HAND, has_tls=True),
+    Server("threads", "stdlib", "recv", "threads_recv", *_BY_HAND, has_tls=True),
     Server(
-        *("threads", "stdlib", "recv_into", "threads_recv_into", _BY_HAND),
+        *("threads", "stdlib", "recv_into", "threads_recv_into", *_BY_HAND),
         faults=_FAULTY,
         has_tls=True,
     ),
-    Server("threads", "stdlib", "recvmsg_into", "threads_recvmsg_into", _BY_HAND, faults=_FAULTY),
-    Server("threads", "tinygram", "recv_into", "threads_recv_into", _SHARED),
-    Server("native", "tinygram", "epoll", "native", _LIMIT, faults=_FAULTY),
+    Server(
+        *("threads", "stdlib", "recvmsg_into", "threads_recvmsg_into", *_BY_HAND),
+        faults=_FAULTY,
+    ),
+    Server("threads", "tinygram", "recv_into", "threads_recv_into", *_SHARED),
+    Server("native", "tinygram", "epoll", "native", *_LIMIT, faults=_FAULTY),
 )
 """In the order of the tables."""
 

@@ -20,7 +20,7 @@ async def _serve(service: Service) -> None:
     async with asyncio.TaskGroup() as tasks:
         while True:
             sock, peer = await loop.sock_accept(listener)
-            if service.is_stranger(sock, peer):
+            if not listener.admit(sock.fileno(), peer):
                 sock.close()
                 continue
             service.accepted(sock)

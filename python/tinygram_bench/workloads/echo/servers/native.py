@@ -20,7 +20,7 @@ def serve(service: Service) -> None:
         order.host,
         # Room for as many strangers as there are connections of the bench.
         2 * order.connections,
-        order.client,
+        order.client.admission,
     )
     service.strangers = lambda: server.strangers
     service.announce(server.port)

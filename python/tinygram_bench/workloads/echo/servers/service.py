@@ -9,12 +9,10 @@ from typing import Protocol, cast
 
 from tinygram import new_event_loop
 from tinygram_bench import _native
-from tinygram_bench.host.network import tcp_socket
+from tinygram_bench.host.network.connections import BACKLOG, Listener
 from tinygram_bench.tls.contexts import server_context
 from tinygram_bench.ways.event_loops import loop_factory
 from tinygram_bench.workloads.echo.order import PER_READ, WHOLE_BUFFER, ServerOrder
-
-BACKLOG = 4096
 
 Data = bytes | bytearray | memoryview
 Replies = Callable[[Data], Sequence[Data]]
@@ -39,37 +37,23 @@ class Service:
         self.buffer_bytes = order.buffer_bytes
         self.sends_whole_buffer = order.fault == WHOLE_BUFFER
         self.tls = None if order.tls is None else server_context(order.tls)
-        self._client = order.client
-        self._asks_at_accept = order.tls is not None and order.token is not None
-        self._strangers = 0
-        self.strangers: Callable[[], int] = lambda: self._strangers
-        """How many connections were turned away so far; a server may count them itself."""
+        self._asks_at_accept = order.tls is not None and order.client.token is not None
+        self.strangers: Callable[[], int] = lambda: 0
+        """How many connections were turned away so far; what listens sets it."""
 
-    def listening(self) -> socket.socket:
+    def listening(self, kind: type[Listener] = Listener) -> Listener:
         """A socket that listens; its port has been announced."""
-        listener = tcp_socket(self.order.host)
-        control = self.order.congestion_control.encode()
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control)
-        self._client.guard(listener.fileno())
-        listener.bind((self.order.host, 0))
-        listener.listen(BACKLOG)
-        self.announce(listener.getsockname()[1])
+        order = self.order
+        self._listener = listener = kind(order.host, order.client, order.congestion_control)
+        self.strangers = lambda: listener.strangers
+        self.announce(listener.port)
         return listener
-
-    def is_stranger(self, connection: Connection, peer: tuple[str, int] | None) -> bool:
-        """Whether a new connection from `peer` is another program's; if so, count it.
-
-        Close it then. It is to be asked once, before anything is read.
-        """
-        is_other = not self._client.admits(connection.fileno(), peer and peer[0])
-        self._strangers += is_other
-        return is_other
 
     def begin(self, transport: asyncio.BaseTransport) -> bool:
         """Prepare an event loop's new connection; False: it is a stranger's, and was ended."""
         sock = transport.get_extra_info("socket")
         peer = transport.get_extra_info("peername")
-        if not self._asks_at_accept and self.is_stranger(sock, peer):
+        if not (self._asks_at_accept or self._listener.admit(sock.fileno(), peer)):
             cast(asyncio.Transport, transport).abort()
             return False
         self.accepted(sock)
@@ -92,15 +76,12 @@ class Service:
 
         A loop that accepts a connection begins TLS with its first byte; a token comes before.
         """
-        listener = self.listening()
         if not self._asks_at_accept:
-            await self._serve_accepted(listener, make_protocol)
+            await self._serve_accepted(self.listening(), make_protocol)
         elif self.order.runtime == "uvloop" and self.order.implementation != "aiofastnet":
-            await self._serve_uvloop(listener, make_protocol)
+            await self._serve_uvloop(make_protocol)
         else:
-            known = _Known(fileno=listener.detach())
-            known.is_stranger = self.is_stranger
-            await self._serve_accepted(known, make_protocol)
+            await self._serve_accepted(self.listening(_KnownAlone), make_protocol)
 
     async def _serve_accepted(
         self, listener: socket.socket, make_protocol: Callable[[], asyncio.BaseProtocol]
@@ -119,11 +100,10 @@ class Service:
             )
         await server.serve_forever()
 
-    async def _serve_uvloop(
-        self, listener: socket.socket, make_protocol: Callable[[], asyncio.BaseProtocol]
-    ) -> None:
+    async def _serve_uvloop(self, make_protocol: Callable[[], asyncio.BaseProtocol]) -> None:
         """What is accepted here, since uvloop's server asks no socket of Python's."""
         loop = asyncio.get_running_loop()
+        listener = self.listening()
         listener.setblocking(False)
 
         async def encrypt(sock: socket.socket) -> None:
@@ -136,12 +116,12 @@ class Service:
         async with asyncio.TaskGroup() as handshakes:
             while True:
                 sock, peer = await loop.sock_accept(listener)
-                if self.is_stranger(sock, peer):
+                if listener.admit(sock.fileno(), peer):
+                    handshakes.create_task(encrypt(sock))
+                else:
                     sock.close()
                     # Others have their turn, however many strangers there are.
                     await asyncio.sleep(0)
-                else:
-                    handshakes.create_task(encrypt(sock))
 
     def make_loop(self) -> asyncio.AbstractEventLoop:
         """An event loop of the runtime; the library's is the same but for its transports."""
@@ -151,17 +131,11 @@ class Service:
         return base()
 
 
-class _Known(socket.socket):
-    """A listener that hands over no connection of a stranger."""
-
-    is_stranger: Callable[[Connection, tuple[str, int] | None], bool]
+class _KnownAlone(Listener):
+    """Hands over no connection of a stranger, whoever accepts."""
 
     def accept(self) -> tuple[socket.socket, tuple[str, int]]:
-        while True:
-            sock, peer = super().accept()
-            if not self.is_stranger(sock, peer):
-                return sock, peer
-            sock.close()
+        return self.accept_known()
 
 
 def _whole(data: Data) -> Sequence[Data]:

@@ -27,10 +27,7 @@ def serve(service: Service, echo: Echo) -> None:
     listener = service.listening()
     with ThreadPoolExecutor(service.order.connections) as pool:
         while True:
-            sock, peer = listener.accept()
-            if service.is_stranger(sock, peer):
-                sock.close()
-                continue
+            sock, _ = listener.accept_known()
             pool.submit(_serve_one, service, sock, echo).add_done_callback(_end_with_failure)
 
 

@@ -12,16 +12,15 @@ from typing import cast
 
 from msgspec import Struct
 
-from tinygram.strategies import Strategy
-from tinygram_bench.host.packages import missing
-from tinygram_bench.model.strategies import parse_strategy
-from tinygram_bench.ways.runtimes import IO_URING, LIBRARY, without_io_uring
+from tinygram_bench.model.strategies import IO_URING
+from tinygram_bench.ways.rows import Row
+from tinygram_bench.ways.runtimes import LIBRARY
 from tinygram_bench.workloads.fanout.job import Job
 
 Publish = Callable[[Job], None]
 
 
-class Publisher(Struct, frozen=True):
+class Publisher(Row, Struct, frozen=True):
     """A publisher on a runtime, in one implementation; `name` says what it calls to write."""
 
     runtime: str
@@ -35,14 +34,6 @@ class Publisher(Struct, frozen=True):
     def load(self) -> Publish:
         module = importlib.import_module(f"{__name__}.{self.module}")
         return cast(Publish, module.publish)
-
-    def missing(self) -> str | None:
-        """Why it cannot run here; None when it can."""
-        return (without_io_uring() if self.name == IO_URING else None) or missing(self.requires)
-
-    def supports(self, strategy: Strategy) -> bool:
-        """Whether the strategy makes sense here, whatever its duration."""
-        return strategy.name in {parse_strategy(text).name for text in self.strategies}
 
 
 _BY_HAND = ("nodelay", "nagle")
@@ -69,7 +60,7 @@ PUBLISHERS = (
     *_of_event_loop("asyncio"),
     *_of_event_loop("uvloop", ("uvloop",)),
     Publisher("native", "tinygram", "epoll", "native", _BY_HAND),
-    Publisher("native", "tinygram", IO_URING, "native", _BY_HAND),
+    Publisher("native", "tinygram", IO_URING, "native", _BY_HAND, requires=(IO_URING,)),
 )
 """In the order of the tables."""
 

@@ -6,7 +6,7 @@ import socket
 import time
 
 from tinygram_bench import _native
-from tinygram_bench.ways.runtimes import IO_URING
+from tinygram_bench.model.strategies import IO_URING
 from tinygram_bench.workloads.fanout.job import Job
 from tinygram_bench.workloads.fanout.order import WARM_UP
 

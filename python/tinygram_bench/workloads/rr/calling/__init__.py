@@ -16,13 +16,11 @@ from typing import Protocol, cast
 
 from msgspec import Struct, field
 
-from tinygram.strategies import Strategy
 from tinygram_bench._native import CallContent, Histogram
-from tinygram_bench.host.network import connect_from, tcp_socket
-from tinygram_bench.host.packages import missing
-from tinygram_bench.model.strategies import parse_strategy
+from tinygram_bench.host.network.connections import connect_from, tcp_socket
+from tinygram_bench.model.strategies import IO_URING
 from tinygram_bench.tls.contexts import client_context
-from tinygram_bench.ways.runtimes import IO_URING, without_io_uring
+from tinygram_bench.ways.rows import Row
 from tinygram_bench.ways.runtimes import LIBRARY as OF_LIBRARY
 from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, SliceTally, Span, Start
 
@@ -32,22 +30,13 @@ LIBRARY = tuple(text for text in OF_LIBRARY if text not in BY_HAND)
 """Strategies of the library below callers on event loops."""
 
 
-class Runtime(Struct, frozen=True):
+class Runtime(Row, Struct, frozen=True):
     """The callers of a runtime: the module that has them, and how they can send."""
 
     module: str
     strategies: tuple[str, ...] = BY_HAND
     requires: tuple[str, ...] = ()
     has_tls: bool = False
-    needs_io_uring: bool = False
-
-    def missing(self) -> str | None:
-        """Why they cannot run here; None when they can."""
-        return (without_io_uring() if self.needs_io_uring else None) or missing(self.requires)
-
-    def supports(self, strategy: Strategy) -> bool:
-        """Whether its callers can send so, whatever the strategy's duration."""
-        return strategy.name in {parse_strategy(text).name for text in self.strategies}
 
 
 _ON_LOOPS = {
@@ -68,7 +57,7 @@ request are then one write."""
 ON_MANY = {
     **_ON_LOOPS,
     "native": Runtime("native_callers"),
-    f"native/{IO_URING}": Runtime("native_callers", needs_io_uring=True),
+    f"native/{IO_URING}": Runtime("native_callers", requires=(IO_URING,)),
 }
 """Those that have many connections without a thread for each; native ones by epoll or io_uring."""
 
@@ -79,6 +68,8 @@ Native callers do the same (caller.rs). On a shared connection all replies are r
 each early one is found.
 """
 Parts = list[list[bytes]]
+InSlices = Iterable[tuple[Span, int, Sequence[CallTimes]]]
+"""The calls of a caller in each slice, and when it came there."""
 
 
 class CallError(Exception):
@@ -105,18 +96,14 @@ class Tally(Struct):
         self.call.record(ended_ns - begun_ns)
         self._count(begun_ns, ended_ns)
 
-    def record_slices(self, slices: Iterable[tuple[Span, int, Sequence[CallTimes]]]) -> None:
-        """Count a caller's calls in each slice, and when it came there.
+    def record_slices(self, of_each: Iterable[InSlices]) -> None:
+        """Count what each caller did in the same slices.
 
-        It is done when the last slice is over: between its slices a case rests.
+        It is done when the last of them is over: between its slices a case rests.
         """
-        self.slices += self._counted(slices)
+        self.slices += merged_slices(map(self._counted, of_each))
 
-    def add_slices(self, slices: Iterable[tuple[Span, int, Sequence[CallTimes]]]) -> None:
-        """Count those of one more caller, in the same slices."""
-        self._add(self._counted(slices))
-
-    def _counted(self, slices: Iterable[tuple[Span, int, Sequence[CallTimes]]]) -> list[SliceTally]:
+    def _counted(self, slices: InSlices) -> list[SliceTally]:
         found = []
         for span, arrived_ns, calls in slices:
             if span.settled_ns is None:
@@ -133,23 +120,6 @@ class Tally(Struct):
             found.append(SliceTally(took_ns, time_ns, last_ns, len(calls)))
         return found
 
-    def _add(self, slices: Sequence[SliceTally]) -> None:
-        if not (self.slices and slices):
-            self.slices += slices
-            return
-        for mine, more in zip(self.slices, slices, strict=True):
-            # In place: with thousands of callers a new list for each would take minutes.
-            mine.calls_ns.extend(more.calls_ns)
-        self.slices = [
-            SliceTally(
-                mine.calls_ns,
-                mine.callers_time_ns + more.callers_time_ns,
-                max(mine.last_ns, more.last_ns),
-                mine.calls + more.calls,
-            )
-            for mine, more in zip(self.slices, slices, strict=True)
-        ]
-
     def _count(self, begun_ns: int, ended_ns: int) -> None:
         self.calls += 1
         self.call_time_ns += ended_ns - begun_ns
@@ -159,15 +129,19 @@ class Tally(Struct):
         self.connect.record(took_ns)
         self.connect_time_ns += took_ns
 
-    def merge(self, other: Tally) -> None:
-        self.calls += other.calls
-        self.call.merge(other.call)
-        self.connect.merge(other.connect)
-        self.call_time_ns += other.call_time_ns
-        self.connect_time_ns += other.connect_time_ns
-        self.callers_time_ns += other.callers_time_ns
-        self.last_ns = max(self.last_ns, other.last_ns)
-        self._add(other.slices)
+    @classmethod
+    def of(cls, tallies: Sequence[Tally]) -> Tally:
+        """What several callers found together."""
+        found = cls(slices=merged_slices(each.slices for each in tallies))
+        for each in tallies:
+            found.calls += each.calls
+            found.call.merge(each.call)
+            found.connect.merge(each.connect)
+            found.call_time_ns += each.call_time_ns
+            found.connect_time_ns += each.connect_time_ns
+            found.callers_time_ns += each.callers_time_ns
+            found.last_ns = max(found.last_ns, each.last_ns)
+        return found
 
     def after_warm_up(self, keeps_connects: bool) -> Tally:
         """A new tally, which counts only the connections that stay, and not their time."""
@@ -229,7 +203,7 @@ def unconnected(order: CallOrder) -> socket.socket:
     sock = tcp_socket(order.host)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, order.congestion_control.encode())
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, order.is_nodelay)
-    connect_from(sock, order.own_host)
+    connect_from(sock, order.client.host)
     return sock
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import tinygram
 from tinygram_bench._native import Admission, CallContent
-from tinygram_bench.host.network import INTRODUCTION_LIMIT_NS
+from tinygram_bench.host.network.connections import INTRODUCTION_LIMIT_NS
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.tls.certificates import SERVER_NAME
 from tinygram_bench.tls.contexts import check_agreed
@@ -65,8 +65,7 @@ class Callers:
     def run(self, start: Start) -> Tally:
         """Let them call; returns their results. Raises CallError or OSError."""
         _run(self._runner, self._call(start))
-        for caller in self._callers:
-            self._tally.add_slices(caller.in_slices)
+        self._tally.record_slices(caller.in_slices for caller in self._callers)
         if self._line is not None:
             self._tally.connect.record(self._line.connect_ns)
         return self._tally
@@ -285,7 +284,7 @@ def _new_loop(order: CallOrder) -> asyncio.AbstractEventLoop:
 
 
 async def _introduce(sock: socket.socket, token: bytes | None) -> None:
-    """Bring the token, as host.network.introduce does on a socket that blocks. Raises OSError."""
+    """Bring the token (`introduce`, on a socket that does not block). Raises OSError."""
     if token is None:
         return
     loop = asyncio.get_running_loop()
@@ -305,7 +304,7 @@ async def connected(order: CallOrder) -> Connection:
     try:
         await asyncio.get_running_loop().sock_connect(sock, (order.host, order.port))
         connect_ns = time.monotonic_ns() - begun_ns
-        await _introduce(sock, order.token)
+        await _introduce(sock, order.client.token)
         shaking_ns = time.monotonic_ns()
         reader, writer = await asyncio.open_connection(
             sock=sock, ssl=context, server_hostname=None if context is None else SERVER_NAME

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tinygram_bench._native import Admission, CallContent, RrCallers
-from tinygram_bench.ways.runtimes import IO_URING
+from tinygram_bench._native import CallContent, RrCallers
+from tinygram_bench.model.strategies import IO_URING
 from tinygram_bench.workloads.rr.calling import Tally
 from tinygram_bench.workloads.rr.order import CallOrder, SliceTally, Start
 
@@ -25,7 +25,7 @@ class Callers:
             congestion_control=order.congestion_control,
             warm_up_calls=order.warm_up_calls,
             give_up_ns=order.give_up_ns,
-            own=Admission(order.own_host, order.token),
+            own=order.client.admission,
             is_ring=order.implementation == IO_URING,
         )
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from tinygram_bench._native import CallContent
-from tinygram_bench.host.network import introduce
+from tinygram_bench.host.network.connections import introduce
 from tinygram_bench.tls.certificates import SERVER_NAME
 from tinygram_bench.tls.contexts import check_agreed
 from tinygram_bench.workloads.rr.calling import (
@@ -39,8 +39,7 @@ class Callers:
         threading.stack_size(_STACK_BYTES)
         self._order = order
         self._parts = parts_of(content, order.sends_per_request)
-        self._tally = Tally()
-        self._lock = threading.Lock()
+        self._tallies: list[Tally] = []
         self._failures: list[Exception] = []
         self._start: Start | None = None
         self._has_started = threading.Event()
@@ -77,9 +76,10 @@ class Callers:
             thread.join()
         if self._failures:
             raise self._failures[0]
+        tally = Tally.of(self._tallies)
         if self._line is not None:
-            self._tally.connect.record(self._line.connect_ns)
-        return self._tally
+            tally.connect.record(self._line.connect_ns)
+        return tally
 
     def _shared_line(self, order: CallOrder, content: CallContent) -> SharedLine | None:
         if order.connections != "shared":
@@ -105,12 +105,9 @@ class Callers:
         if self._start is None:
             return
         try:
-            tally = caller.run(self._start, lambda: bool(self._failures))
+            self._tallies.append(caller.run(self._start, lambda: bool(self._failures)))
         except _FAILURES as failure:
             self._failures.append(failure)
-            return
-        with self._lock:
-            self._tally.merge(tally)
 
 
 class Caller:
@@ -166,7 +163,7 @@ class Caller:
                 calls_left -= 1
             self._tally.callers_time_ns += now_ns - arrived_ns
             in_slices.append((span, arrived_ns, calls))
-        self._tally.record_slices(in_slices)
+        self._tally.record_slices([in_slices])
         return self._tally
 
     def _connect(self) -> socket.socket:
@@ -212,7 +209,7 @@ def connected(order: CallOrder) -> tuple[socket.socket, int]:
     try:
         sock.connect((order.host, order.port))
         took_ns = time.monotonic_ns() - begun_ns
-        introduce(sock, order.token)
+        introduce(sock, order.client.token)
         if context is not None:
             # The handshake is a part of connecting, and what was brought before it is not.
             shaking_ns = time.monotonic_ns()

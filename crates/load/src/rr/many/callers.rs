@@ -14,17 +14,17 @@ use tinygram_net::clock::monotonic_ns;
 
 /// All callers of a thread.
 #[derive(Debug)]
-pub struct Desk<'a> {
+pub struct Callers<'a> {
     content: &'a CallContent,
     sends: usize,
-    callers: Vec<One>,
+    callers: Vec<Caller>,
     span: Span,
     tally: Tally,
     calling: usize,
 }
 
 #[derive(Debug)]
-struct One {
+struct Caller {
     line: Line,
     calls: u64,
     calls_left: u64,
@@ -47,9 +47,9 @@ pub fn fd_of(line: &Line) -> RawFd {
     line.socket.as_raw_fd()
 }
 
-impl<'a> Desk<'a> {
+impl<'a> Callers<'a> {
     pub fn new(lines: Vec<Line>, sends: usize, content: &'a CallContent) -> Self {
-        let callers = lines.into_iter().map(|line| One {
+        let callers = lines.into_iter().map(|line| Caller {
             line,
             calls: 0,
             calls_left: 0,
@@ -74,8 +74,8 @@ impl<'a> Desk<'a> {
     /// Forget the time of the calls so far; connections that stay are told with the calls to come.
     pub fn after_warm_up(&mut self, made: &Tally) {
         self.tally.connect.merge(&made.connect);
-        for one in &mut self.callers {
-            one.stay = Stay::default();
+        for caller in &mut self.callers {
+            caller.stay = Stay::default();
         }
     }
 
@@ -95,32 +95,32 @@ impl<'a> Desk<'a> {
     pub fn begin_span(&mut self, span: Span) {
         self.span = span;
         self.tally.begin(&span);
-        for one in &mut self.callers {
-            one.stay = Stay::begin(&span, one.stay.now_ns());
-            one.calls_left = span.calls.unwrap_or(u64::MAX);
+        for caller in &mut self.callers {
+            caller.stay = Stay::begin(&span, caller.stay.now_ns());
+            caller.calls_left = span.calls.unwrap_or(u64::MAX);
         }
     }
 
     pub fn end_span(&mut self) {
-        for one in &self.callers {
-            one.stay.end(&self.span, &mut self.tally);
+        for caller in &self.callers {
+            caller.stay.end(&self.span, &mut self.tally);
         }
     }
 
     /// Let a caller call, if it has time and calls left; whether it does.
     pub fn begin(&mut self, caller: usize) -> Result<bool, CallError> {
-        let one = &mut self.callers[caller];
+        let caller = &mut self.callers[caller];
         let mut begun_ns = monotonic_ns();
-        if one.calls_left == 0 || begun_ns >= self.span.end_ns {
+        if caller.calls_left == 0 || begun_ns >= self.span.end_ns {
             return Ok(false);
         }
-        if one.calls % LOOK_EVERY == 0 {
-            one.line.check_silent()?;
+        if caller.calls % LOOK_EVERY == 0 {
+            caller.line.check_silent()?;
             begun_ns = monotonic_ns();
         }
-        one.calls += 1;
-        one.calls_left -= 1;
-        one.call = Some(Call {
+        caller.calls += 1;
+        caller.calls_left -= 1;
+        caller.call = Some(Call {
             begun_ns,
             parts: 0,
             sent: 0,
@@ -181,9 +181,9 @@ impl<'a> Desk<'a> {
         bytes: &[u8],
         at_ns: u64,
     ) -> Result<(), CallError> {
-        let one = &mut self.callers[caller];
-        let (index, expected) = (one.line.requests, self.content.reply_bytes());
-        let received = one.call.as_ref().map_or(0, |call| call.received);
+        let caller = &mut self.callers[caller];
+        let (index, expected) = (caller.line.requests, self.content.reply_bytes());
+        let received = caller.call.as_ref().map_or(0, |call| call.received);
         if bytes.is_empty() {
             return Err(CallError::ShortReply {
                 index,
@@ -191,7 +191,7 @@ impl<'a> Desk<'a> {
                 expected,
             });
         }
-        let Some(call) = one.call.as_mut() else {
+        let Some(call) = caller.call.as_mut() else {
             return Err(CallError::EarlyReply { index });
         };
         if !self.content.is_reply(index * expected + received, bytes) {
@@ -208,18 +208,18 @@ impl<'a> Desk<'a> {
         if !is_sent || self.missing(caller) != Some(0) {
             return false;
         }
-        let one = &mut self.callers[caller];
-        let Some(call) = one.call.take() else {
+        let caller = &mut self.callers[caller];
+        let Some(call) = caller.call.take() else {
             return false;
         };
-        one.line.requests += 1;
+        caller.line.requests += 1;
         self.calling -= 1;
         let called = Called {
             called_ns: call.begun_ns,
             begun_ns: call.begun_ns,
             ended_ns: call.replied_ns,
         };
-        one.stay.on_call(&self.span, &called);
+        caller.stay.on_call(&self.span, &called);
         self.tally
             .record_call(&self.span, called.begun_ns, called.ended_ns);
         true

@@ -25,10 +25,6 @@ _CONGESTION_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 _RESTARTS = Path("/proc/sys/net/ipv4/tcp_slow_start_after_idle")
 _ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-_IP_BIND_ADDRESS_NO_PORT = 24
-"""From linux/in.h; Python's socket has it from 3.12 on."""
-INTRODUCTION_LIMIT_NS = 10 * 10**9
-"""How long a server on another host may take to know a connection."""
 _NOT_HERE = (errno.EPERM, errno.ENOSPC, errno.EINVAL, errno.ENOSYS, errno.ENOENT)
 """Errors without the capability, at user.max_net_namespaces, or without kernel support."""
 
@@ -61,32 +57,6 @@ class Network(Struct, frozen=True):
 def drawn_host() -> str:
     """A random one of the 2²⁴ addresses of loopback, except those that others use."""
     return ".".join(["127", *(str(2 + secrets.randbelow(253)) for _ in range(3))])
-
-
-def connect_from(sock: socket.socket, own_host: str | None) -> None:
-    """Have it connect from this address; None: the kernel picks one. Raises OSError.
-
-    Its port is picked when it connects (ip(7)), as it is without an address of its own.
-    """
-    if own_host is not None:
-        sock.setsockopt(socket.IPPROTO_IP, _IP_BIND_ADDRESS_NO_PORT, 1)
-        sock.bind((own_host, 0))
-
-
-def tcp_socket(host: str) -> socket.socket:
-    """A socket that listens on that address, or connects to it: of IPv4 or IPv6. Raises OSError."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.socket(family, socket.SOCK_STREAM)
-
-
-def introduce(sock: socket.socket, token: bytes | None) -> None:
-    """Bring the token on a connection that has just been made; None: it needs none.
-
-    Whoever accepts connections for a client on another host knows them by it (`Admission`). Raises
-    OSError where it is not taken.
-    """
-    if token is not None:
-        _native.Admission(None, token).introduce(sock.fileno(), INTRODUCTION_LIMIT_NS)
 
 
 def is_own_address(host: str) -> bool:

@@ -1,0 +1,56 @@
+"""What the registries of all workloads have in common: how a row can send, and what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tinygram.strategies import Strategy
+from tinygram_bench import _native
+from tinygram_bench.host.packages import missing
+from tinygram_bench.model.strategies import IO_URING, parse_strategy
+from tinygram_bench.tls.kernel import kernel_tls_refusal
+
+KERNEL_TLS = "kernel-tls"
+
+
+class Row:
+    """What rows of registries, which are Structs, inherit.
+
+    `strategies`: those that make sense for it. `requires`: the packages that it needs, and of the
+    kernel IO_URING or KERNEL_TLS.
+    """
+
+    strategies: tuple[str, ...]
+    requires: tuple[str, ...]
+
+    def missing(self) -> str | None:
+        """Why it cannot run here; None when it can."""
+        for need in self.requires:
+            refusal = _OF_KERNEL[need]() if need in _OF_KERNEL else missing((need,))
+            if refusal is not None:
+                return refusal
+        return None
+
+    def supports(self, strategy: Strategy) -> bool:
+        """Whether the strategy makes sense for it, whatever the duration."""
+        return strategy.name in {parse_strategy(text).name for text in self.strategies}
+
+
+def _without_io_uring() -> str | None:
+    refusal = _native.io_uring_refusal()
+    if refusal is None:
+        return None
+    return f"the kernel does not permit io_uring ({refusal}): see kernel.io_uring_disabled"
+
+
+def _without_kernel_tls() -> str | None:
+    return kernel_tls_refusal() or (
+        "this kernel offers TLS, and no way of tinygram sends through it: none could be tried "
+        "where they were written"
+    )
+
+
+_OF_KERNEL: Mapping[str, Callable[[], str | None]] = {
+    IO_URING: _without_io_uring,
+    KERNEL_TLS: _without_kernel_tls,
+}
