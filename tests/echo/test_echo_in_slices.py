@@ -117,7 +117,7 @@ def test_the_end_of_a_slice_waits_for_no_delayed_acknowledgement(command: Comman
     """Nagle's algorithm holds a reply until the one before is acknowledged, by the next message."""
     words = ("--reply", "per-message", "--depth", 8, "--strategy", "nagle")
     fewest = 60
-    for _ in range(10):
+    for _ in range(3):
         done = command.run(
             *(*LOAD, "--slice", "20ms", "--duration", "400ms", *words),
             *("--only", "runtime=asyncio,implementation=stdlib,server=protocol"),

@@ -130,10 +130,10 @@ def state_of(pid: int) -> str:
 
 
 def wait_until_asleep(*threads: threading.Thread) -> None:
-    """Wait until these threads of ours wait in a call: they have slept at each look of 200 ms.
+    """Wait until these threads of ours wait in a call: they sleep at ten looks, 20 ms apart.
 
-    One that the host keeps from running does not sleep; nor does one that waits for the GIL, which
-    is free between two looks.
+    One that the host keeps from running does not sleep. One that waits for the GIL does, but not at
+    all ten looks, between which nobody has it.
     """
     looks = 0
     give_up_s = time.monotonic() + LONGEST_S

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ _STOPPED = re.compile(
     r"no message came back|no call was finished|nothing was published"
     r"|the sender handed over \[0(, 0)*\] messages"
 )
-"""Why a run in slices fails where the host has kept one of its ends from running in all of them."""
+"""How a run in slices fails where a busy host has kept one of its ends from all of them."""
 _ATTEMPTS = 3
 
 
@@ -40,7 +41,7 @@ class Done:
 
     @property
     def was_stopped(self) -> bool:
-        """Whether the host gave one of the runs no time."""
+        """Whether one of the runs says that nothing came in its slices."""
         runs = self.result.get("runs", ()) if isinstance(self.result, dict) else ()
         return any(_STOPPED.match(run["failure"] or "") for run in runs)
 
@@ -104,11 +105,15 @@ class Command(Started):
         return Done(process.returncode, stdout, stderr, result)
 
     def run(self, *arguments: object, environment: Mapping[str, str] | None = None) -> Done:
-        """Run it to its end; anew, twice at most, where the host gave one of its runs no time."""
-        for _ in range(_ATTEMPTS):
+        """Run it to its end; anew, twice at most, where one of its runs seems to have had no time.
+
+        That is told among the warnings: where it happens often, it is a fault of ours.
+        """
+        for attempt in range(1, _ATTEMPTS + 1):
             done = self.finish(self.start(*arguments, environment=environment))
             if not done.was_stopped:
                 break
+            warnings.warn(f"attempt {attempt} had a run without time: {arguments}", stacklevel=2)
         return done
 
     def wait_gone(self) -> None:

@@ -65,8 +65,7 @@ def test_an_abort_ends_the_wait_for_the_peer_s_acknowledgement(tcp: Pair) -> Non
         except ConnectionFailedError as failure:
             failures.append(failure)
 
-    # Our kernel has it all, and the peer's has no room.
-    # More than a peer that reads nothing takes, and no more than our kernel does.
+    # Until our kernel has what the peer's, whose program reads nothing, has no room for.
     while unacknowledged_bytes(ours) <= 100_000:
         sock.send(bytes(1000))
         sock.flush(timeout_s=LONGEST_S)

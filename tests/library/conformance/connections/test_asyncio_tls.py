@@ -13,6 +13,7 @@ from tests.library.conformance.channels import Channel, Contexts, pair, pattern,
 from tests.library.conformance.loops import open_descriptors
 from tests.library.conformance.recorder import BufferedRecorder, Calls, Recorder
 from tests.library.conformance.streams import End, stream_pair
+from tests.library.wires import LONGEST_S
 
 
 async def upgrade(end: Calls, channel: Channel, *, is_server: bool) -> None:
@@ -99,8 +100,9 @@ async def test_a_server_that_is_not_trusted_is_an_error_of_the_client(tls: Chann
     server.close()
     await server.wait_closed()
     # The server learns of it when the kernel brings it what the client has said of it.
-    while open_sockets() - before:
-        await asyncio.sleep(0)
+    async with asyncio.timeout(LONGEST_S):
+        while open_sockets() - before:
+            await asyncio.sleep(0)
     await turns(20)
     assert accepted.calls == []
 
