@@ -84,7 +84,7 @@ def offered(shell: Path, words: str, last: str) -> set[str]:
         cwd=shell,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
         check=False,
     )
     assert done.stderr == ""

@@ -116,15 +116,21 @@ def test_loads_that_differ_take_turns_apart_and_over_a_link(command: Command) ->
 def test_the_end_of_a_slice_waits_for_no_delayed_acknowledgement(command: Command) -> None:
     """Nagle's algorithm holds a reply until the one before is acknowledged, by the next message."""
     words = ("--reply", "per-message", "--depth", 8, "--strategy", "nagle")
-    done = command.run(
-        *(*LOAD, "--slice", "20ms", "--duration", "400ms", *words),
-        *("--only", "runtime=asyncio,implementation=stdlib,server=protocol"),
-    )
-    assert done.code == 0, done.stderr
-    counters = done.counters_of()
-    # Each of three workers would wait for one in each of twenty slices.
-    assert counters["slices"] == 20
-    assert counters["kernel_DelayedACKs"] < 20
+    fewest = 60
+    for _ in range(3):
+        done = command.run(
+            *(*LOAD, "--slice", "20ms", "--duration", "400ms", *words),
+            *("--only", "runtime=asyncio,implementation=stdlib,server=protocol"),
+        )
+        assert done.code == 0, done.stderr
+        counters = done.counters_of()
+        assert counters["slices"] == 20
+        fewest = min(fewest, counters["kernel_DelayedACKs"])
+        if fewest < 20:
+            break
+    # Each of three workers would wait for one in each of twenty slices. A host that stops an end
+    # for 40 ms brings some more, and takes none away.
+    assert fewest < 20
 
 
 def test_a_program_that_is_started_takes_part(command: Command) -> None:

@@ -76,7 +76,7 @@ def test_one_that_is_no_echo_is_named_with_the_worker(
 @pytest.mark.parametrize("how", ["short", "silent"])
 def test_one_that_swallows_bytes_is_named_when_time_is_up(command: Command, how: str) -> None:
     # Time enough for a busy host to have started it.
-    done = command.run(*LOAD, *echoing(how), "--timeout", "5s")
+    done = command.run(*LOAD, *echoing(how), "--timeout", "10s")
     found = failure_of(done)
     assert re.search(r"worker \d: only \d+ of \d+ bytes had come back when time was up", found)
 

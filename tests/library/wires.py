@@ -12,9 +12,14 @@ import subprocess
 import sys
 import termios
 import textwrap
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from _typeshed import HasFileno
 
 LONGEST_S = 60.0
 """What anything here may take: far longer than it does, for a host may stop us for a while."""
@@ -91,7 +96,7 @@ def wait_until_reset(ours: socket.socket) -> None:
     wait_until(lambda: bool(poll.poll(0)), "no reset came")
 
 
-def unacknowledged_bytes(sock: socket.socket) -> int:
+def unacknowledged_bytes(sock: HasFileno) -> int:
     """What our kernel has, and the peer's has not acknowledged."""
     queued = array.array("i", [0])
     fcntl.ioctl(sock, termios.TIOCOUTQ, queued)
@@ -121,7 +126,27 @@ def wait_until_stalled(peer: socket.socket, sender_pid: int | None = None) -> No
 
 def state_of(pid: int) -> str:
     """The state that proc_pid_stat(5) tells: S sleeps, R runs or waits for a CPU, Z has ended."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    return _state_in(Path(f"/proc/{pid}/stat"))
+
+
+def wait_until_asleep(*threads: threading.Thread) -> None:
+    """Wait until these threads of ours wait in a call: they sleep at ten looks, 20 ms apart.
+
+    One that the host keeps from running does not sleep. One that waits for the GIL does, but not at
+    all ten looks, between which nobody has it.
+    """
+    looks = 0
+    give_up_s = time.monotonic() + LONGEST_S
+    while looks < 10:
+        paths = [Path(f"/proc/self/task/{thread.native_id}/stat") for thread in threads]
+        states = [_state_in(path) for path in paths]
+        assert time.monotonic() < give_up_s, states
+        looks = looks + 1 if set(states) == {"S"} else 0
+        time.sleep(0.02)
+
+
+def _state_in(stat: Path) -> str:
+    return stat.read_text().rpartition(")")[2].split()[0]
 
 
 def start_python(

@@ -20,7 +20,7 @@ STEPS = ("start_far", "listen", "start_near", "warmed_up")
 def test_receivers_start_together_and_senders_after_their_own_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    cases = [case_of(way, duration_ns=2 * SLICE_NS, slice_ns=SLICE_NS) for way in WAYS]
+    cases = [case_of(way, duration_ns=10 * SLICE_NS, slice_ns=SLICE_NS) for way in WAYS]
     done: list[tuple[str, Case, list[str]]] = []
 
     def noted(name: str) -> Any:

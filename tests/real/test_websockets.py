@@ -31,13 +31,13 @@ def test_every_client_gets_every_broadcast_message_in_order(
             context = certificate.client_context() if is_secure else None
             uri = f"{scheme}://localhost:{port}"
             async with connect(
-                uri, host="127.0.0.1", ssl=context, compression=None, open_timeout=20
+                uri, host="127.0.0.1", ssl=context, compression=None, open_timeout=50
             ) as connection:
                 return [str(await connection.recv()) for _ in _MESSAGES]
 
         context = certificate.server_context() if is_secure else None
         async with serve(
-            join, "127.0.0.1", 0, ssl=context, compression=None, open_timeout=20
+            join, "127.0.0.1", 0, ssl=context, compression=None, open_timeout=50
         ) as server:
             port = next(iter(server.sockets)).getsockname()[1]
             listening = [asyncio.create_task(listen(port)) for _ in range(_CLIENTS)]

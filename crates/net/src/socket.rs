@@ -136,11 +136,9 @@ mod tests {
             std::thread::yield_now();
         }
         let info = tcp_info(sender.as_raw_fd()).unwrap();
-        assert_eq!(
-            (info.tcpi_data_segs_out, info.tcpi_bytes_acked),
-            (3, 15 + 1)
-        );
-        assert_eq!(info.tcpi_total_retrans, 0);
+        // A host that stops for a while may have TCP send one again.
+        let sent_once = info.tcpi_data_segs_out - info.tcpi_total_retrans;
+        assert_eq!((sent_once, info.tcpi_bytes_acked), (3, 15 + 1));
     }
 
     #[test]

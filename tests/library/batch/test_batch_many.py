@@ -18,6 +18,7 @@ from tests.library.wires import (
     receive_exactly,
     reset,
     tcp_pair,
+    wait_until,
     wait_until_reset,
     waiting_bytes,
 )
@@ -58,7 +59,7 @@ def test_a_full_batch_leaves_on_the_way(pair: Pair) -> None:
     ours, peer = pair
     with tinygram.batch(ours, strategy=LONG, max_bytes=1000) as out:
         out.send_many([b"x" * 100] * 25)
-        assert waiting_bytes(peer) == 2000
+        wait_until(lambda: waiting_bytes(peer) == 2000, "two full batches do not come")
         assert out.held_bytes == 500
         assert out.stats().flushes["full"] == 2
 

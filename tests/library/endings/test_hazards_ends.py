@@ -247,7 +247,8 @@ from tests.library.setups import LONG, Recorder, Setup
 setup = Setup(sys.argv[2])
 
 async def main(data):
-    transport = await setup.connector(strategy=LONG).protocol(Recorder(), sock)
+    recorder = Recorder()
+    transport = await setup.connector(strategy=LONG).protocol(recorder, sock)
     transport.write(data)
     child = os.fork()
     if child == 0:
@@ -256,7 +257,7 @@ async def main(data):
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
     transport.abort()
-    await asyncio.sleep(0.01)
+    await recorder.lost
 
 def run(data):
     with asyncio.Runner(loop_factory=lambda: setup.new_loop(strategy=LONG)) as runner:

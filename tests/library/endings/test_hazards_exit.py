@@ -116,7 +116,7 @@ ENDS = {
             written.set()
             await asyncio.sleep(60)
         threading.Thread(target=run, args=(main(),), daemon=True).start()
-        written.wait(10)
+        written.wait(60)
         """,
         0,
     ),

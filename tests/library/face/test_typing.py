@@ -28,7 +28,7 @@ def _output_of(folder: Path, *command: str) -> str:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 1, done.stdout + done.stderr

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tests.library.preloads import compiled, run_with
 from tests.library.setups import LONG, STRATEGIES, Connector, Recorder, Setup, receive, wait_for
-from tests.library.wires import Pair, waiting_bytes
+from tests.library.wires import Pair, receive_exactly, waiting_bytes
 
 import tinygram
 
@@ -175,8 +175,8 @@ def test_a_loop_may_move_to_another_thread(setup: Setup, pair: Pair) -> None:
     thread.join(timeout=60)
     loop.run_until_complete(asyncio.sleep(0.01))
     loop.close()
-    peer.settimeout(60)
-    assert peer.recv(100) == b"from the first thread; from the second"
+    expected = b"from the first thread; from the second"
+    assert receive_exactly(peer, len(expected)) == expected
 
 
 def stats_of(writer: asyncio.StreamWriter) -> tinygram.Stats:

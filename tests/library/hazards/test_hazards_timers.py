@@ -10,7 +10,7 @@ import time
 
 import pytest
 from tests.library.setups import Connector, Recorder, Setup, receive
-from tests.library.wires import Pair, waiting_bytes
+from tests.library.wires import Pair, wait_until_asleep, waiting_bytes
 
 import tinygram
 
@@ -91,10 +91,11 @@ def test_a_signal_handler_that_writes_while_the_loop_waits(
             await asyncio.sleep(0.5)
 
     def interrupt_and_receive() -> bytes:
-        time.sleep(0.05)  # Until the loop waits; earlier is no fault, but shows nothing.
-        main_thread = threading.main_thread().ident
-        assert main_thread is not None
-        signal.pthread_kill(main_thread, signal.SIGUSR1)
+        main_thread = threading.main_thread()
+        assert main_thread.ident is not None
+        # A signal that comes just before the loop waits is handled when something else wakes it.
+        wait_until_asleep(main_thread)
+        signal.pthread_kill(main_thread.ident, signal.SIGUSR1)
         peer.settimeout(SOON_S)
         return peer.recv(100)
 

@@ -21,6 +21,7 @@ from tests.library.wires import (
     start_python,
     unacknowledged_bytes,
     wait_until,
+    wait_until_asleep,
 )
 
 import tinygram
@@ -39,14 +40,14 @@ def wait_until_nothing_moves(sock: CoalescingSocket) -> None:
     Meanwhile the kernel must have had no room for more, either: else it may be the writing thread
     that the host keeps from running.
     """
-    looks, before = 0, -1
+    looks, before = 0, (-1, -1)
     give_up_s = time.monotonic() + LONGEST_S
     while looks < 10:
-        now = sock.held_bytes
+        now = sock.held_bytes, unacknowledged_bytes(sock)
         is_full = not select.select([], [sock], [], 0)[1]
-        told = f"{now} bytes are held, {before} were before, and the kernel is full: {is_full}"
+        told = f"held, unacknowledged: {now}, before: {before}; is the kernel full: {is_full}"
         assert time.monotonic() < give_up_s, told
-        looks = looks + 1 if is_full and 0 < now < STALLED and now == before else 0
+        looks = looks + 1 if is_full and 0 < now[0] < STALLED and now == before else 0
         before = now
         time.sleep(0.05)
 
@@ -64,11 +65,10 @@ def test_an_abort_ends_the_wait_for_the_peer_s_acknowledgement(tcp: Pair) -> Non
         except ConnectionFailedError as failure:
             failures.append(failure)
 
-    # Our kernel has it all, and the peer's has no room.
-    # More than a peer that reads nothing takes.
+    # Until our kernel has what the peer's, whose program reads nothing, has no room for.
     while unacknowledged_bytes(ours) <= 100_000:
         sock.send(bytes(1000))
-    sock.flush(timeout_s=LONGEST_S)
+        sock.flush(timeout_s=LONGEST_S)
     closing = threading.Thread(target=close)
     closing.start()
     wait_until(lambda: is_closed_for_more(sock), "the close does not begin")
@@ -149,7 +149,7 @@ def test_flush_ends_though_others_go_on_sending(unix_pair: Pair) -> None:
     flushing = threading.Thread(target=sock.flush, daemon=True)
     flushing.start()
     received = 0
-    while flushing.is_alive() and received < 6_000_000:
+    while flushing.is_alive() and received < 30_000_000:
         received += len(peer.recv(2_000))
         time.sleep(0.001)
     was_flushed = not flushing.is_alive()
@@ -188,8 +188,7 @@ def test_who_waits_is_told_when_another_thread_gives_up_what_is_held(pair: Pair)
     for thread in threads:
         thread.start()
     begin.wait(timeout=LONGEST_S)
-    # Whether a thread waits in a call cannot be asked: one that has not run after so long is late.
-    time.sleep(0.5)
+    wait_until_asleep(*threads)
     with pytest.raises(DeliveryTimeoutError) as late:
         sock.close(timeout_s=1)
     for thread in threads:
@@ -211,6 +210,7 @@ def test_close_waits_until_the_peer_has_it(tcp: Pair) -> None:
     sock = CoalescingSocket(ours, strategy=tinygram.combine)
     sock.send(bytes(200_000))
     sock.flush(timeout_s=LONGEST_S)
+    wait_until(lambda: unacknowledged_bytes(ours) < 200_000, "the peer has taken nothing")
     with pytest.raises(DeliveryTimeoutError) as late:
         sock.close(timeout_s=0.2)
     assert late.value.unsent_bytes == 0
