@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import select
 import socket
 import struct
 import subprocess
@@ -37,6 +38,10 @@ def test_a_reset_connection_is_a_connection_reset_error() -> None:
         server.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         out = tinygram.batch(client, strategy=tinygram.nodelay)
         server.close()
+        # A busy kernel may take a while to bring it over.
+        coming = select.poll()
+        coming.register(client, 0)
+        assert coming.poll(60_000)
         with client, pytest.raises(ConnectionResetError) as raised:
             out.send(b"x")
     assert raised.value.errno == errno.ECONNRESET

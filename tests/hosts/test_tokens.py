@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import select
 import socket
 import threading
 import time
@@ -29,8 +30,9 @@ from tinygram_bench.workloads.echo.servers import SERVERS, Server
 from tinygram_bench.workloads.rr import order as rr
 from tinygram_bench.workloads.sizes import order as sizes
 
-KERNEL_GIVES_UP_S = 12.0
-"""The kernel asks a silent connection once more after 1, 3 and 7 s (tcp(7), TCP_DEFER_ACCEPT)."""
+KERNEL_GIVES_UP_S = 40.0
+"""It asks a silent connection once more after 1, 3 and 7 s (tcp(7), TCP_DEFER_ACCEPT); a host that
+runs other tests may take longer, and one after the other they would take far longer."""
 ADMITTED = _native.Admission.ADMITTED
 WORKLOADS = "tinygram_bench.workloads"
 
@@ -184,7 +186,8 @@ def test_whoever_never_brings_a_token_is_turned_away_in_time_and_counted(port: i
         silent = [socket.create_connection(("127.0.0.1", data_port), LIMIT_S) for _ in range(20)]
         began_s = time.monotonic()
         with admitted(data_port, token):
-            assert time.monotonic() - began_s < LIMIT_S / 10
+            # It has come before the kernel has given up any of those that were first.
+            assert select.select(silent, [], [], 0)[0] == []
             for sock in silent:
                 assert all_of(sock) == b""
                 sock.close()

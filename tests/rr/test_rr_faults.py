@@ -82,9 +82,9 @@ def test_a_server_that_ceases_to_reply_fails_the_run_in_time(
         began_s = time.monotonic()
         done = run_against(
             *(command, port, "--runtime", runtime, "--connections", "per-caller"),
-            *("--timeout", "1s"),
+            *("--timeout", "3s"),
         )
     assert done.code == 1
-    assert "in time" in done.runs[0]["failure"] or "within 1 s" in done.runs[0]["failure"]
+    assert "in time" in done.runs[0]["failure"] or "within 3 s" in done.runs[0]["failure"]
     # Far from the 120 s that a run may take otherwise.
     assert time.monotonic() - began_s < 100

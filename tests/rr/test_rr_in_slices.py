@@ -21,7 +21,8 @@ from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, SliceTally, 
 
 MS = 1_000_000
 RUNTIMES = ("threads", "asyncio", "native")
-SHORT = ("--slice", "20ms", "--duration", "200ms", "--rounds", "1", "--callers", "2x3")
+# So long that a host which stops does not take all slices of a case.
+SHORT = ("--slice", "20ms", "--duration", "600ms", "--rounds", "1", "--callers", "2x3")
 SMALL = ("--request", "100", "--reply", "50", "--sends-per-request", "1")
 
 
@@ -38,7 +39,7 @@ def test_each_run_has_its_figures_slice_by_slice(
     slices = {run["counters"]["slices"] for run in done.runs}
     assert len(slices) == 1
     (count,) = slices
-    assert 1 <= count <= 10
+    assert 1 <= count <= 30
     for run in done.runs:
         assert run["failure"] is None
         assert run["counters"]["calls"] > run["sample_counts"]["call_ns"] > 0
@@ -60,7 +61,8 @@ def test_slices_are_as_long_as_a_few_of_the_slowest_calls(command: Command) -> N
 def test_a_case_that_dies_while_all_start_fails_by_name_and_the_other_loses_nothing(
     command: Command,
 ) -> None:
-    words = ("--slice", "20ms", "--duration", "2s", "--rounds", "1", "--callers", "1x1")
+    # So long that a busy host does not find them when they have ended.
+    words = ("--slice", "20ms", "--duration", "4s", "--rounds", "1", "--callers", "1x1")
     process = command.start(*words, *SMALL, "--connections", "per-caller")
 
     def callers() -> list[int]:

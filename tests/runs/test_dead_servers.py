@@ -122,9 +122,9 @@ def full_reader() -> Iterator[int]:
             ENDS_AT_ONCE,
             ("ended with status 1 before it listened", "no licence / nor a key / see the log"),
         ),
-        (NEVER_LISTENS, (f"did not listen on port {PORT} within 3 s",)),
+        (NEVER_LISTENS, (f"did not listen on port {PORT} within 6 s",)),
         (LISTENS_ELSEWHERE, ("the server listens on 127.0.0.1:", f"not listen on port {PORT}")),
-        (SAYS_NOTHING, ("answered nothing for 3 s",)),
+        (SAYS_NOTHING, ("answered nothing for 5 s",)),
     ],
     ids=["ends-at-once", "never-listens", "listens-elsewhere", "says-nothing"],
 )
@@ -133,7 +133,7 @@ def test_a_command_that_does_not_serve_is_told_with_its_reason(
 ) -> None:
     words = shlex.join([sys.executable, "-c", program])
     began_s = time.monotonic()
-    done = command.run("--server-command", words, "--port", PORT, "--timeout", "3s")
+    done = command.run("--server-command", words, "--port", PORT, "--timeout", "6s")
     said = refusal(done, began_s)
     assert "--server-command" in said
     for reason in reasons:

@@ -17,7 +17,8 @@ from tinygram_bench.runs.bench import running
 from tinygram_bench.workloads.stream.run import Stream
 
 SLICE_NS = 20_000_000
-SLICES = 4
+SLICES = 20
+"""So many that a host which stops does not take all of a way."""
 WAYS = ("loop/tinygram/nodelay", "loop/tinygram/tick")
 
 

@@ -114,8 +114,9 @@ def test_paced_every_message_has_a_latency_from_its_intended_time(paced: Done, w
     histograms = decoded(run)
     assert histograms["latency_ns"].count == SCHEDULED_MESSAGES
     assert histograms["pacing_error_ns"].count == SCHEDULED_MESSAGES
-    # No message can arrive before it was released.
-    assert histograms["latency_ns"].mean_ns > histograms["pacing_error_ns"].mean_ns > 0
+    # No message can arrive before it was released. Beside a long stop of the host the digits of a
+    # histogram do not tell by how much later it did.
+    assert histograms["latency_ns"].mean_ns >= histograms["pacing_error_ns"].mean_ns > 0
     assert 0 < run["counters"]["releases"] <= SCHEDULED_MESSAGES
     # The last message is due one gap before the end.
     assert run["counters"]["run_time_ns"] >= 299_500_000

@@ -16,8 +16,9 @@ from tinygram_bench.workloads.stream.outcome import _hand_overs, _messages_of_ea
 from tinygram_bench.workloads.stream.run import Stream
 from tinygram_bench.workloads.stream.slices import _handed_over
 
-SLICED = ("--slice", "20ms", "--duration", "100ms", "--size", "1-200", "--rounds", "1")
-SLICES = 5
+SLICED = ("--slice", "20ms", "--duration", "200ms", "--size", "1-200", "--rounds", "1")
+SLICES = 10
+"""So many that a busy host does not keep a sender, or its receiver, from the middle of each."""
 
 
 def check(command: Command, *words: str) -> None:
@@ -126,7 +127,7 @@ def test_the_native_match_finds_what_came_in_the_middle_of_a_slice() -> None:
 
 
 def test_over_a_link_cases_take_turns_too(command: Command) -> None:
-    words = ("--slice", "40ms", "--duration", "200ms", "--rounds", "1", "--size", "100")
+    words = ("--slice", "40ms", "--duration", "400ms", "--rounds", "1", "--size", "100")
     ways = ("--runtime", "loop", "--strategy", "nodelay", "--only", "implementation=tinygram")
     done = command.run(*words, *ways, "--strategy", "tick", "--link", "rtt=2ms,bandwidth=50mbit")
     assert done.code == 0, done.stderr

@@ -72,7 +72,8 @@ def test_loads_that_differ_take_turns_apart(command: Command) -> None:
 def test_a_case_that_dies_while_all_start_fails_by_name_and_the_other_loses_nothing(
     command: Command,
 ) -> None:
-    long = ("--rate", "2k", "--slice", "20ms", "--duration", "2s", *TWO_WAYS)
+    # So long that a busy host does not find them when they have ended.
+    long = ("--rate", "2k", "--slice", "20ms", "--duration", "4s", *TWO_WAYS)
     process = command.start(*long, "--rounds", "1")
 
     def senders() -> list[int]:
@@ -86,7 +87,7 @@ def test_a_case_that_dies_while_all_start_fails_by_name_and_the_other_loses_noth
     assert failures.count(None) == 1
     assert any(failure is not None and "sender" in failure for failure in failures)
     (good,) = [run for run in done.runs if run["failure"] is None]
-    assert good["counters"]["messages"] == 4_000
+    assert good["counters"]["messages"] == 8_000
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 GONE_S = 20.0
 """Far more than ending takes on a host that stops for a while; far less than it would live."""
 LONGEST_S = 300.0
-"""What any command here may take: ten times what the longest does on a host of its own."""
+"""What any command here may take where others have most of the host: some take a minute alone."""
 
 
 def wait_until(

@@ -8,32 +8,35 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.hosts.far_server import named_child
 from tests.support.command import Command, Done
 from tests.support.serve_command import serving
 
 WAYS = ("--only", "loop/nodelay", "--only", "asyncio/tinygram/adaptive", "--rounds", 1)
 PACED = ("--rate", "1k", "--duration", "200ms")
 RR = (
-    *("rr", "--rounds", 1, "--callers", "1x2", "--duration", "100ms", "--runtime", "asyncio"),
+    *("rr", "--rounds", 1, "--callers", "1x2", "--duration", "1s", "--runtime", "asyncio"),
     *("--strategy", "nodelay", "--connections", "per-caller", "--sends-per-request", 1),
 )
-ECHO = ("echo", "--rounds", 1, "--only", "threads/recv", "--size", 1000, "--duration", "100ms")
-LATEST_S = 10.0
+ECHO = ("echo", "--rounds", 1, "--only", "threads/recv", "--size", 1000, "--duration", "300ms")
+LATEST_S = 60.0
+"""Far more than it takes to tell, and half of what a run may take that nobody ends."""
+# Flat out long enough for a host that stops either end for some slices.
 LOADS: dict[str, tuple[object, ...]] = {
-    "in reverse, flat out in slices": ("stream", "--reverse", *WAYS, "--duration", "100ms"),
+    "in reverse, flat out in slices": ("stream", "--reverse", *WAYS, "--duration", "500ms"),
     "in reverse, flat out alone": ("stream", "--reverse", *WAYS, "--messages", 20_000),
     "in reverse, paced in slices": ("stream", "--reverse", *WAYS, *PACED),
     "in reverse, paced alone": ("stream", "--reverse", *WAYS, *PACED, "--lone"),
     "in reverse, of producers": (
         *("stream", "--reverse", "--only", "threads/tinygram/combine", "--rounds", 1),
-        *("--producers", 2, "--duration", "100ms"),
+        *("--producers", 2, "--duration", "1s"),
     ),
-    "over TLS, flat out": ("stream", "--tls", *WAYS, "--duration", "100ms"),
+    "over TLS, flat out": ("stream", "--tls", *WAYS, "--duration", "500ms"),
     "over TLS, paced": ("stream", "--tls", *WAYS, *PACED),
     "in reverse over TLS": ("stream", "--tls", "--reverse", *WAYS, *PACED),
     "in both directions, flat out": (
         *("stream", "--bidirectional", *WAYS),
-        *("--duration", "100ms", "--timeout", "30s"),
+        *("--duration", "500ms", "--timeout", "30s"),
     ),
     "in both directions over TLS": ("stream", "--bidirectional", "--tls", *WAYS, *PACED),
     "calls over TLS": (*RR, "--tls"),
@@ -85,20 +88,6 @@ def test_a_sender_that_dies_on_the_far_host_is_told_by_name(tmp_path: Path) -> N
     assert "on the far host, the sender was killed by SIGKILL" in done.runs[0]["failure"]
 
 
-def named_child(parent: int, name: str) -> list[int]:
-    """The processes with that name whose parent this one is."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            text = path.read_text()
-        except OSError:
-            continue
-        command, _, rest = text.partition("(")[2].rpartition(")")
-        if command == name and int(rest.split()[1]) == parent:
-            found.append(int(path.parent.name))
-    return found
-
-
 def test_more_slices_than_a_far_sender_can_be_told_are_refused_before(tmp_path: Path) -> None:
     done = measured(
         tmp_path, "stream", "--reverse", *WAYS, "--duration", "10min", "--slice", "20ms"
@@ -108,7 +97,7 @@ def test_more_slices_than_a_far_sender_can_be_told_are_refused_before(tmp_path: 
 
 
 def test_a_stored_result_of_two_hosts_is_not_measured_on_one(tmp_path: Path) -> None:
-    done = measured(tmp_path, "stream", *WAYS, "--duration", "100ms")
+    done = measured(tmp_path, "stream", *WAYS, "--duration", "500ms")
     assert done.code == 0, done.stderr
     folder = tmp_path / "again"
     folder.mkdir()

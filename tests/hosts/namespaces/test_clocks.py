@@ -62,7 +62,7 @@ def seen(
     two: Apart, there_s: float, back_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[Difference, int, int]:
     """What is made of the far clock over such a way; in ns, the shortest round trip, and by how
-    much it is wrong.
+    much it is wrong between two looks: beyond them the line goes on with how these strayed.
     """
 
     for name, value in two.environment.items():
@@ -76,17 +76,16 @@ def seen(
         monkeypatch.setattr(far_host, "Clock", over_the_way)
         with closing(FarHost(parse_server(two.address))) as host:
             host.clock.look()
+            between_ns = time.monotonic_ns()
             host.clock.look()
             found, round_trip_ns = host.clock.difference(), host.clock.round_trip_ns
-            # At once: the line goes on with a slope that so short a time hardly shows.
-            wrong_ns = wrong_by_ns(found)
+            wrong_ns = wrong_by_ns(found, between_ns)
     return found, round_trip_ns, wrong_ns
 
 
-def wrong_by_ns(found: Difference) -> int:
-    """How far the line is from the truth, now."""
-    now_ns = time.monotonic_ns()
-    return now_ns - found.near_ns(now_ns + PLANTED_NS)
+def wrong_by_ns(found: Difference, at_ns: int) -> int:
+    """How far the line is from the truth, at a time of the near clock."""
+    return at_ns - found.near_ns(at_ns + PLANTED_NS)
 
 
 def test_an_offset_that_was_planted_is_found_within_the_bound(
@@ -105,8 +104,9 @@ def test_over_a_way_that_is_as_slow_there_as_back_the_bound_covers_the_truth(
         found, round_trip_ns, wrong_ns = seen(two, 0.005, 0.005, monkeypatch)
     assert round_trip_ns >= 10 * MS_NS
     assert abs(wrong_ns) <= found.bound_ns
-    # Far better than the bound, which must also cover what cannot be known.
-    assert abs(wrong_ns) < 2 * MS_NS
+    # Far better than the bound, which must also cover what cannot be known: how the way's time is
+    # divided. What else a round trip took on a busy host may have been on one way alone.
+    assert abs(wrong_ns) <= found.bound_ns - 5 * MS_NS
 
 
 @pytest.mark.parametrize(("there_s", "back_s"), [(0.01, 0.0), (0.0, 0.01)])
@@ -118,5 +118,5 @@ def test_over_a_way_that_is_slower_in_one_direction_half_the_difference_is_wrong
     assert round_trip_ns >= 10 * MS_NS
     # The far clock seems to be ahead by half of what the way there takes longer.
     planted_ns = (there_s - back_s) / 2 * 1e9
-    assert wrong_ns == pytest.approx(planted_ns, abs=2 * MS_NS)
+    assert abs(wrong_ns - planted_ns) <= found.bound_ns - 5 * MS_NS
     assert abs(wrong_ns) <= found.bound_ns

@@ -17,7 +17,7 @@ def check_measures(
 ) -> None:
     done = two.command(folder, subcommand).run(
         *options,
-        *("--rounds", 1, "--duration", "100ms", "--server", server),
+        *("--rounds", 1, "--duration", "500ms", "--server", server),
         environment=two.environment,
     )
     assert done.code == 0, done.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import time
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,11 @@ from tests.support.processes import children_of
 from tests.support.waiting import wait_until
 
 LATEST_S = 10.0
-BUSY_S = 5.0
+BUSY_S = 30.0
 """What ending the command may take on a host that runs other tests meanwhile."""
 ROUND_S = 2
+ROUNDS = 6
+"""So many that some are left when a busy host has the link cut late."""
 pytestmark = needs_two_hosts
 
 LOADS = {
@@ -35,11 +38,11 @@ LOADS = {
 
 
 def started(two: Apart, folder: Path, name: str) -> tuple[Command, subprocess.Popen[str]]:
-    """A command of three rounds, of which the first has ended."""
+    """A command of some rounds, of which the first has ended."""
     command = two.command(folder, name.split()[0])
     process = command.start(
         *LOADS[name],
-        *("--rounds", 3, "--duration", f"{ROUND_S}s", "--server", two.address),
+        *("--rounds", ROUNDS, "--duration", f"{ROUND_S}s", "--server", two.address),
         environment=two.environment,
     )
     wait_until(
@@ -51,13 +54,13 @@ def started(two: Apart, folder: Path, name: str) -> tuple[Command, subprocess.Po
 
 
 def check_told(done: Done, address: str) -> None:
-    """The first round is kept, the others say which host was lost, and what to do."""
+    """Rounds that were over are kept, the others say which host was lost, and what to do."""
     assert done.code == 1, done.stderr
     assert "Traceback" not in done.stderr
     failures = [run["failure"] for run in done.runs]
-    assert failures[0] is None
-    assert len(failures) == 3
-    for failure in failures[1:]:
+    kept = len(list(takewhile(lambda failure: failure is None, failures)))
+    assert 1 <= kept < len(failures) == ROUNDS
+    for failure in failures[kept:]:
         assert address in failure, failure
         assert "see that `tinygram serve` runs there" in failure, failure
 
@@ -84,11 +87,12 @@ def test_a_server_gives_up_a_client_that_is_cut_off_and_ends_what_it_had_started
         assert children_of(two.server.pid)
         two.cut()
         cut_s = time.monotonic()
-        wait_until(lambda: not children_of(two.server.pid), LATEST_S, "its processes have ended")
+        latest_s = LATEST_S + BUSY_S
+        wait_until(lambda: not children_of(two.server.pid), latest_s, "its processes have ended")
         command.finish(process)
-        assert time.monotonic() - cut_s < 2 * LATEST_S
+        assert time.monotonic() - cut_s < 2 * LATEST_S + BUSY_S
         two.server.terminate()
-        _, said = two.server.communicate(timeout=LATEST_S)
+        _, said = two.server.communicate(timeout=latest_s)
     assert re.search(r"lost [0-9.]+: ", said), said
     assert "Traceback" not in said
 

@@ -52,7 +52,7 @@ def only_run(command: Command, process: subprocess.Popen[str]) -> Any:
 def test_a_stopped_relay_is_noticed_and_bars_every_figure(
     command: Command, link: str, stop_ms: int
 ) -> None:
-    process = command.start(*WAY, "--link", link, "--rate", 1_000, "--duration", "2s")
+    process = command.start(*WAY, "--link", link, "--rate", 1_000, "--duration", "4s")
     pid = relay_pid(command)
     os.kill(pid, signal.SIGSTOP)
     # The fault itself.
@@ -78,7 +78,7 @@ def test_a_device_that_goes_while_a_run_goes_on_is_named(
     command: Command, words: tuple[str, ...], said: str
 ) -> None:
     process = command.start(
-        *(*WAY, "--link", "rtt=1ms", "--rate", 1_000, "--duration", "2s", "--timeout", "5s")
+        *(*WAY, "--link", "rtt=1ms", "--rate", 1_000, "--duration", "3s", "--timeout", "8s")
     )
     relay_pid(command)
     sender = command.wait_process("tg-sender")

@@ -18,7 +18,7 @@ from tinygram_bench.statistics.verdicts.why.evidence import Evidence, evidence_o
 pytestmark = pytest.mark.usefixtures("links_permitted")
 
 PAGE = Path(__file__).parents[3] / "docs/how-to/find-waits-for-acknowledgements.md"
-SHORT = ("--rounds", 1, "--duration", "300ms")
+SHORT = ("--rounds", 1, "--duration", "1s")
 
 
 @pytest.fixture(scope="module")

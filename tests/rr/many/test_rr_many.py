@@ -38,7 +38,7 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Done:
 
 @pytest.fixture(scope="module")
 def in_slices(tmp_path_factory: pytest.TempPathFactory) -> Done:
-    return measured(tmp_path_factory, "--duration", "200ms")
+    return measured(tmp_path_factory, "--duration", "600ms")
 
 
 def measured(tmp_path_factory: pytest.TempPathFactory, *load: object) -> Done:

@@ -25,14 +25,15 @@ def both_ways(folder: Path, *options: object) -> Done:
     return run_once(folder, "stream", "--bidirectional", "--rounds", 1, *options)
 
 
+# Flat out so long that a host which stops does not take all slices of a way.
 LOADS: dict[str, tuple[object, ...]] = {
-    "flat out": ("--duration", "100ms", *TWO),
+    "flat out": ("--duration", "500ms", *TWO),
     "paced": ("--rate", "1k", "--duration", "100ms", *TWO),
-    "of producers": ("--producers", 2, "--duration", "100ms", "--only", "threads/tinygram/combine"),
+    "of producers": ("--producers", 2, "--duration", "1s", "--only", "threads/tinygram/combine"),
     "over TLS": ("--tls", "--rate", "1k", "--duration", "100ms", *TWO),
     "over a link": ("--link", "lan-1g", "--rate", "1k", "--duration", "100ms", *TWO),
     "from processes and natively": (
-        *("--duration", "100ms", "--only", "processes/nodelay", "--only", "native/tick"),
+        *("--duration", "500ms", "--only", "processes/nodelay", "--only", "native/tick"),
         *("--only", "threads/nodelay"),
     ),
 }

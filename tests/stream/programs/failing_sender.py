@@ -6,6 +6,7 @@ The runtime is by hand, unless another implementation is named behind it: `async
 from __future__ import annotations
 
 import ctypes
+import select
 import socket
 import sys
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ MANY = 5_000
 FEW = 3
 LARGE = 100_000
 """Bytes of a message; the send buffer is full long before the queue is."""
+LONGEST_MS = 30_000
 
 RESETS = (
     "reset before the first of many messages",
@@ -57,17 +59,17 @@ def attempt(runtime: str, strategy: str, fault: str) -> None:
     count = FEW if "few" in fault or fault == RESET_AT_THE_END else MANY
     size = LARGE if "blocked" in fault else 10
     sock, peer = connection()
-    with sock, peer:
+    with sock, peer, sock.dup() as watched:
 
         def at_start() -> None:
             if fault == "reset when the clock starts":
-                reset(peer)
+                reset(peer, watched)
 
         source = FaultySource(MessagePool(1, size, size), 1, count, None, lambda: True, at_start, 1)
         if fault.startswith("reset before"):
-            reset(peer)
+            reset(peer, watched)
         elif fault == RESET_AT_THE_END:
-            source.at_end = lambda: reset(peer)
+            source.at_end = lambda: reset(peer, watched)
         elif fault in BREAKS:
             source.good_bursts = 2
         known = runtimes.runtime(runtime, implementation or "stdlib", way.strategy)
@@ -81,11 +83,18 @@ def connection() -> tuple[socket.socket, socket.socket]:
         return sock, server.accept()[0]
 
 
-def reset(peer: socket.socket) -> None:
-    """Reset the connection, whoever else has a descriptor of it (connect(2), AF_UNSPEC)."""
+def reset(peer: socket.socket, watched: socket.socket) -> None:
+    """Reset the connection, whoever else has a descriptor of it (connect(2), AF_UNSPEC).
+
+    It has come when this returns: `watched` is the other end, whose error stays for who sends next.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.connect(peer.fileno(), bytes(16), 16) != 0:
         raise OSError(ctypes.get_errno(), "the connection was not reset")
+    coming = select.poll()
+    coming.register(watched, 0)
+    if not coming.poll(LONGEST_MS):
+        raise AssertionError("the reset has not come")
 
 
 def main() -> int:

@@ -176,7 +176,8 @@ fn a_run_that_ends_by_time_finishes_what_it_has_begun() {
 #[test]
 fn the_middle_of_a_slice_counts_and_its_end_leaves_nothing_in_flight() {
     let (slice_ns, settling_ns, open_ns) = (10_000_000, 2_000_000, 8_000_000);
-    let slices = Slices::new(vec![0, 30_000_000, 50_000_000], slice_ns).unwrap();
+    let begins_ns = (0..40).map(|slice| slice * 30_000_000).collect();
+    let slices = Slices::new(begins_ns, slice_ns).unwrap();
     while_serving(&settings(PER_READ, 4096), |address| {
         let mut client = load(100, 3, 4).client(address);
         client.run(Goal::Messages(24), TIMEOUT_NS).unwrap();
@@ -184,14 +185,16 @@ fn the_middle_of_a_slice_counts_and_its_end_leaves_nothing_in_flight() {
         let turns = client
             .run_in_slices(&slices, settling_ns, open_ns, start_ns, TIMEOUT_NS)
             .unwrap();
-        assert_eq!(turns.len(), 3);
+        assert_eq!(turns.len(), slices.count());
+        // A busy host may sleep through some, in which nothing is sent, and hardly through all.
+        assert!(turns.iter().any(|turn| turn.measured.messages > 0));
         for (slice, turn) in turns.iter().enumerate() {
             let found = &turn.measured;
             assert!(found.start_ns >= start_ns + slices.begin_ns(slice) + settling_ns);
             assert!(found.end_ns >= start_ns + slices.begin_ns(slice) + open_ns);
             assert!(turn.last_ns >= found.end_ns);
             // What settles, and what is in flight at the end, does not count.
-            assert!(turn.all_messages > found.messages);
+            assert!(turn.all_messages > found.messages || turn.all_messages == 0);
             assert_eq!(found.messages_of.iter().sum::<u64>(), found.messages);
             assert_eq!(found.round_trips.count(), found.messages);
             assert!(found.in_flight_ns <= 12 * (found.end_ns - found.start_ns));

@@ -107,7 +107,8 @@ fn what_came_due_in_the_senders_own_sleep_is_no_error_of_the_pacer() {
 
 #[test]
 fn a_wait_that_is_spun_whole_leaves_the_event_loop_a_turn_before() {
-    let mut pacer = pacer(5.0, 1);
+    // Due after a second: a host that stops for less cannot make it late.
+    let mut pacer = pacer(1.0, 1);
     pacer.margin = Margin::of_ns(10_000_000_000);
     let fd = pacer.timer_fd().unwrap();
     assert!(pacer.arm(true).unwrap());
@@ -149,15 +150,20 @@ fn the_timer_releases_what_is_due() {
 fn all_that_is_spun_is_spun_in_a_slice_also_while_it_settles() {
     let slices = Slices::new(vec![0, 40_000_000, 70_000_000], 5_000_000).unwrap();
     let schedule = Schedule::new(2_000.0, Arrival::Constant, 1, 15_000_000, 1).unwrap();
-    let mut pacer = Pacer::new(schedule.in_slices(&slices)).in_slices(slices, 0);
-    pacer.start(monotonic_ns() + 1_000_000);
-    while pacer.next_due_ns().is_some() {
-        pacer.wait(None);
-    }
-    let spun_ns = pacer.spin_cpu_ns_by_slice();
-    assert_eq!(spun_ns.len(), 3);
-    assert_eq!(spun_ns.iter().sum::<u64>(), pacer.spin_cpu_ns());
-    assert!(pacer.spin_cpu_ns() > 0);
+    let schedule = schedule.in_slices(&slices);
+    // Where a busy host ends each sleep too late, nothing is left to spin, and it is tried again.
+    let has_spun = (0..100).any(|_| {
+        let mut pacer = Pacer::new(schedule.clone()).in_slices(slices.clone(), 0);
+        pacer.start(monotonic_ns() + 1_000_000);
+        while pacer.next_due_ns().is_some() {
+            pacer.wait(None);
+        }
+        let spun_ns = pacer.spin_cpu_ns_by_slice();
+        assert_eq!(spun_ns.len(), 3);
+        assert_eq!(spun_ns.iter().sum::<u64>(), pacer.spin_cpu_ns());
+        pacer.spin_cpu_ns() > 0
+    });
+    assert!(has_spun);
 }
 
 #[test]

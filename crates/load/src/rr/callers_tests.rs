@@ -16,6 +16,8 @@ mod many_connections;
 
 const REQUEST_BYTES: u64 = 1_000;
 const A_LONG_TIME_NS: u64 = 60_000_000_000;
+/// Longer than a busy host keeps a caller from its first call.
+const LASTS_NS: u64 = 500_000_000;
 
 fn content(reply_bytes: u64) -> CallContent {
     CallContent::generate(1, REQUEST_BYTES, reply_bytes).unwrap()
@@ -115,7 +117,7 @@ fn no_call_begins_after_the_end_and_all_that_have_begun_are_finished() {
         let (tally, counts) = with_server(&content, |port| {
             let callers = prepared(options(port, connections), &content).unwrap();
             let start_ns = monotonic_ns() + 1_000_000;
-            let end_ns = start_ns + 20_000_000;
+            let end_ns = start_ns + LASTS_NS;
             let span = Span {
                 start_ns,
                 end_ns,
@@ -126,7 +128,10 @@ fn no_call_begins_after_the_end_and_all_that_have_begun_are_finished() {
         });
         assert!(tally.calls >= 4);
         assert_eq!(counts.requests, tally.calls + 4 * 2);
-        assert!(tally.callers_time_ns >= 4 * 20_000_000);
+        // Of many, a busy host may have one look at the clock long after its last reply has come.
+        let are_many = matches!(connections, Connections::Many { .. });
+        let least_ns = if are_many { LASTS_NS / 2 } else { LASTS_NS };
+        assert!(tally.callers_time_ns >= 4 * least_ns);
         assert_eq!(tally.slices, []);
     }
 }
@@ -151,22 +156,29 @@ fn in_slices_calls_that_began_before_one_had_settled_are_in_no_slice() {
                 calls: None,
                 settled_ns: Some(start_ns + settling_ns),
             };
-            // In the last one no call begins after it has settled.
+            // In the last one each caller has its calls, and none begins after it has settled.
+            let last = Span {
+                calls: Some(3),
+                end_ns: first_ns + A_LONG_TIME_NS,
+                ..slice(first_ns + 40_000_000, A_LONG_TIME_NS)
+            };
             let spans = [
-                (0, 0),
-                (20_000_000, 2_000_000),
-                (40_000_000, 10_000_000_000),
+                slice(first_ns, 0),
+                slice(first_ns + 20_000_000, 2_000_000),
+                last,
             ];
-            let spans = spans.map(|(at_ns, settling_ns)| slice(first_ns + at_ns, settling_ns));
             callers.run(&spans).unwrap()
         });
         assert_eq!(counts.requests, tally.calls + 4 * 2);
         let measured = tally.slices.iter().map(|slice| slice.calls_ns.len() as u64);
         assert_eq!(measured.sum::<u64>(), tally.call.count());
         assert!(tally.call.count() < tally.calls);
+        assert_eq!(tally.slices[2].calls, 4 * 3);
         assert_eq!(tally.slices.len(), 3);
         for slice in &tally.slices[..2] {
-            assert!(slice.callers_time_ns >= slice.calls_ns.iter().sum());
+            // Of a call that a busy host makes longer than a slice, a part belongs to later ones.
+            let are_short = slice.calls_ns.iter().all(|&took_ns| took_ns < 8_000_000);
+            assert!(!are_short || slice.callers_time_ns >= slice.calls_ns.iter().sum());
         }
         let all = tally.slices.iter().map(|slice| slice.calls);
         assert_eq!(all.sum::<u64>(), tally.calls);

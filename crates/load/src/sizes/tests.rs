@@ -284,11 +284,11 @@ fn a_client_waits_for_nobody_longer_than_its_timeout() {
         drop(stream);
     });
     assert!(matches!(silent.unwrap_err().fault, Fault::TimedOut(_)));
-    // A byte comes in time, again and again, and the last one later than all may take.
-    let drips = against(1, Duration::from_millis(900), |mut stream| {
+    // A byte comes in time, again and again, and the last one far later than all may take.
+    let drips = against(1, Duration::from_secs(3), |mut stream| {
         taken(&mut stream);
         for byte in [0, 0, 0, 1] {
-            thread::sleep(Duration::from_millis(700));
+            thread::sleep(Duration::from_secs(2));
             let _gone = stream.write_all(&[byte]);
         }
     });
