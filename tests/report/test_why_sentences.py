@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 from tests.support.experiments import way
 
@@ -12,6 +13,7 @@ from tinygram_bench.report.why import sentence
 from tinygram_bench.statistics.verdicts.why.account import Account, Part
 from tinygram_bench.statistics.verdicts.why.evidence import Evidence
 from tinygram_bench.statistics.verdicts.why.pairs import Why
+from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 
 NOTHING = Evidence(*[None] * 10)
 BEFORE = replace(NOTHING, writes=1.0, waits=0.5, segments=1.0)
@@ -132,6 +134,20 @@ def test_a_call_has_parts_of_both_ends() -> None:
     assert text is not None
     assert "waiting for the rest of a request saves 40,960 of 42,000 µs" in text
     assert "server" not in text
+
+
+def test_callers_that_send_alike_are_named_by_what_they_differ_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tinygram_bench._native.io_uring_refusal", lambda: None)
+    runtimes = ("native", "native/io_uring")
+    options = RrOptions(connections=("9",), runtimes=runtimes, sends_per_request=(1,))
+    baseline, case = plan_rr(options).cases
+    verdict = Verdict(baseline.case_id, case.case_id, "calls_per_s", exactly(0.89), "slower")
+    differs = pair(cpu=account(5.0, 1.9, writes=(3.2, 0.3)))
+    text = sentence(replace(differs, baseline=baseline, case=case, verdicts=(verdict,)))
+    assert text is not None
+    assert text.startswith("native/io_uring/nodelay makes 0.89 × the calls of native/nodelay: ")
 
 
 def test_what_no_part_accounts_for_is_no_reason() -> None:

@@ -61,6 +61,7 @@ def _names(why: Why) -> str:
 
 def _name(case: Case, other: Case) -> str:
     """The way; the strategy alone where both have the rest in common, in `rr`."""
-    if case.workload == "rr" and case.runtime == other.runtime:
+    is_one_way = (case.runtime, case.implementation) == (other.runtime, other.implementation)
+    if case.workload == "rr" and is_one_way:
         return case.strategy
     return way_of(case)
