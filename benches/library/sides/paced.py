@@ -17,7 +17,8 @@ from library.sides.sending import Stream, message_pool, new_loop, schedule
 
 import tinygram
 from tinygram_bench._native import Pacer
-from tinygram_bench.loads.source import AsyncSource, Source
+from tinygram_bench.loads.async_source import AsyncSource
+from tinygram_bench.loads.source import Source
 from tinygram_bench.processes.orders import Orders
 
 

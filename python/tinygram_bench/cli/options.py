@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar
+from typing import Annotated, Any, TypedDict, TypeVar
 
 import typer
 from msgspec import Struct
@@ -41,10 +41,7 @@ from tinygram_bench.model.store import Destination
 from tinygram_bench.model.units import format_duration_ns
 from tinygram_bench.runs.answering import ANSWER_LIMIT_S
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-    Asked = TypeVar("Asked", bound=DataclassInstance)
+Asked = TypeVar("Asked", bound=Struct)
 
 _RTT = re.compile(r"\brtt=[^,]+")
 

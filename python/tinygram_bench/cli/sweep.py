@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 from msgspec import Struct
@@ -30,10 +30,7 @@ from tinygram_bench.workloads.echo.cases import EchoOptions
 from tinygram_bench.workloads.fanout.cases import FanoutOptions
 from tinygram_bench.workloads.stream.cases import StreamOptions
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-    Options = TypeVar("Options", bound=DataclassInstance)
+Options = TypeVar("Options", bound=Struct)
 
 Held = TypeVar("Held", StreamOptions, EchoOptions, FanoutOptions)
 

@@ -6,7 +6,7 @@ file for each kind of runtime that can follow the rule.
 
 from __future__ import annotations
 
-from msgspec.structs import replace
+from dataclasses import replace
 
 from tinygram import strategies
 from tinygram.strategies import Strategy
