@@ -140,9 +140,10 @@ def test_no_runtime_survives_the_loss_of_its_receiver_nor_hangs(
     done = command.run(*NODELAY_EVERYWHERE, "--rounds", 1, *load, *broken(how))
     assert len(done.runs) == len(NODELAY_WAYS)
     check_every_run_failed(done, "killed by SIGKILL" if how == "die" else SENDER_LOST_IT)
-    # Not all of them used up their grace: who is ended then tells nothing. (A sender that waited
-    # 10 s for delivery would say so.)
-    assert any(re.search(SENDER_LOST_IT, run["failure"]) for run in done.runs)
+    if how == "die":
+        # Most of them noticed it within their grace: who is ended after that tells nothing.
+        noticed = [run for run in done.runs if re.search(SENDER_LOST_IT, run["failure"])]
+        assert 2 * len(noticed) > len(NODELAY_WAYS)
 
 
 def test_no_way_of_sending_takes_a_reset_for_success_nor_waits_in_vain(command: Command) -> None:

@@ -86,7 +86,8 @@ def connection() -> tuple[socket.socket, socket.socket]:
 def reset(peer: socket.socket, watched: socket.socket) -> None:
     """Reset the connection, whoever else has a descriptor of it (connect(2), AF_UNSPEC).
 
-    It has come when this returns: `watched` is the other end, whose error stays for who sends next.
+    The reset has arrived when this returns: `watched` is the other end, whose error stays for who
+    sends next.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.connect(peer.fileno(), bytes(16), 16) != 0:

@@ -9,7 +9,7 @@ from tinygram_bench import _native
 from tinygram_bench.model.value import Value
 
 BACKLOG = 4096
-"""Strangers who have brought nothing yet take no place that the client needs."""
+"""So many places that strangers who have brought nothing yet leave some for the client."""
 _IP_BIND_ADDRESS_NO_PORT = 24
 """From linux/in.h; Python's socket has it from 3.12 on."""
 INTRODUCTION_LIMIT_NS = 10 * 10**9
@@ -47,21 +47,26 @@ class Listener(socket.socket):
         self.strangers = 0
         """How many connections were turned away so far."""
         self._client = client.admission
-        if congestion_control is not None:
-            self.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion_control.encode())
-        self._client.guard(self.fileno())
-        self.bind((host, 0))
-        self.listen(backlog)
+        try:
+            if congestion_control is not None:
+                control = congestion_control.encode()
+                self.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control)
+            self._client.guard(self.fileno())
+            self.bind((host, 0))
+            self.listen(backlog)
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def port(self) -> int:
         return int(self.getsockname()[1])
 
     def admit(self, fd: int, peer: tuple[Any, ...] | None) -> bool:
-        """Tell the client that its accepted connection is taken; a stranger's is counted.
+        """Tell the client that its accepted connection is taken; false: it is a stranger's.
 
-        That is then to be ended. Each connection is asked once, before anything is read. `peer`:
-        its address, None: it has ended already.
+        A stranger's connection is counted, and is then to be closed. Ask once for each connection,
+        before anything is read. `peer`: its address; None: the connection has ended already.
         """
         is_known = self._client.admit(fd, peer[0] if peer else None)
         self.strangers += not is_known

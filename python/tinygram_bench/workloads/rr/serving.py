@@ -93,8 +93,8 @@ async def _serve(
     counts = _Counts()
     loop = asyncio.get_running_loop()
     is_stopped = asyncio.Event()
-    listener = Listener(order.host, order.client, order.congestion_control, order.backlog)
     context = None if order.tls is None else server_context(order.tls)
+    listener = Listener(order.host, order.client, order.congestion_control, order.backlog)
 
     def make_connection() -> _Connection:
         if context is None:
