@@ -25,12 +25,12 @@ LATEST_S = 60.0
 
 # What has no number of messages goes on for long enough on a host that stops for a while.
 WORKLOADS = {
-    "stream flat out in slices": ("stream", *STREAM, "--duration", "1s"),
+    "stream flat out in slices": ("stream", *STREAM, "--duration", "500ms"),
     "stream paced in slices": ("stream", *STREAM, "--rate", "1k", "--duration", "200ms"),
     "stream paced alone": ("stream", *STREAM, "--rate", "1k", "--duration", "100ms", "--lone"),
     "stream of producers": (
         *("stream", "--only", "threads/tinygram/combine", "--rounds", 1),
-        *("--producers", 2, "--duration", "1s"),
+        *("--producers", 2, "--duration", "500ms"),
     ),
     "rr": (
         *("rr", "--rounds", 1, "--callers", "1x2", "--duration", "1s", "--runtime", "native"),

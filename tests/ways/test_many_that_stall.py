@@ -86,7 +86,7 @@ def used(kind: str, pairs: Pairs, use: Use) -> None:
 def write(ends: Ends, bytes_of_each: int) -> None:
     """Write as much on each connection; on WORST more than what the kernel took may differ by."""
     for number, transport in enumerate(ends.transports):
-        transport.write(bytes(bytes_of_each + (8192 if number == WORST else 0)))
+        transport.write(bytes(bytes_of_each + (4096 if number == WORST else 0)))
 
 
 @pytest.mark.parametrize("kind", MAKE_LOOP)

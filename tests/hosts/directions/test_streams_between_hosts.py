@@ -29,7 +29,7 @@ LOADS: dict[str, tuple[object, ...]] = {
     "in reverse, paced alone": ("stream", "--reverse", *WAYS, *PACED, "--lone"),
     "in reverse, of producers": (
         *("stream", "--reverse", "--only", "threads/tinygram/combine", "--rounds", 1),
-        *("--producers", 2, "--duration", "1s"),
+        *("--producers", 2, "--duration", "500ms"),
     ),
     "over TLS, flat out": ("stream", "--tls", *WAYS, "--duration", "500ms"),
     "over TLS, paced": ("stream", "--tls", *WAYS, *PACED),
