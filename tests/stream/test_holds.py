@@ -7,12 +7,16 @@ with all of them. The last one leaves as soon as the stream ends, so that it alo
 
 from __future__ import annotations
 
+import os
+import threading
+import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from tests.stream.stalls import watched_stalls
 from tests.support.command import Command, Done
 
 from tinygram_bench._native import Histogram
@@ -23,6 +27,7 @@ GAP_NS = 1_000_000_000
 MESSAGES = 4
 LATE_NS = 100_000_000
 """What the message that is least late may be late."""
+LOOK_S = 0.02
 LONGEST_STALL_S = 0.5
 """A message that a stop of the host makes late by no more than this is alone all the same."""
 MOST_TIMES = 4
@@ -123,3 +128,37 @@ def test_no_batch_but_the_last_leaves_before_its_hold_ends(
     # A loop's own timer counts from its last wake-up, which a busy host makes long before the
     # message was held. That none leaves too soon after it was due is asserted above.
     check_in_time(others_ns, 0 if strategy == "timer" else shortest_ns(strategy))
+
+
+@dataclass
+class Stalls:
+    """The longest stop so far, on any of the cores that this process may use."""
+
+    longest_s: float = 0.0
+
+
+@contextmanager
+def watched_stalls() -> Iterator[Stalls]:
+    """Watch for stops in the block, by threads that only wake, again and again."""
+    found, is_over = Stalls(), threading.Event()
+
+    def watch(core: int) -> None:
+        os.sched_setaffinity(0, {core})  # This thread alone.
+        before_s = time.monotonic()
+        while not is_over.wait(LOOK_S):
+            now_s = time.monotonic()
+            found.longest_s = max(found.longest_s, now_s - before_s - LOOK_S)
+            before_s = now_s
+
+    threads = [
+        threading.Thread(target=watch, args=(core,), name=f"watches core {core}")
+        for core in os.sched_getaffinity(0)
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        yield found
+    finally:
+        is_over.set()
+        for thread in threads:
+            thread.join()

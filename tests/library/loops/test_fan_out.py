@@ -10,12 +10,16 @@ from contextlib import ExitStack
 import pytest
 from tests.library.setups import Connector, Recorder, Setup
 
-ITERATIONS = 20
+ITERATIONS = 10
 PASS_S = 0.0011
 """Two of these make an iteration slow that has messages for a few connections."""
 SLOW_EACH_S = 40e-6
 """An iteration with messages for many connections is slow from this time for each of them on."""
-MOST_ITERATIONS = 2000
+SURELY_RESTED_S = 1e-4
+"""After so long without an iteration a loop has rested, whatever it was busy with before."""
+SURELY_KNOWN = 5
+"""In so many calm iterations `adaptive` has looked whether several messages come in one."""
+MOST_ITERATIONS = 5000
 
 
 def messages_and_writes(
@@ -24,9 +28,9 @@ def messages_and_writes(
     """The messages and writes of iterations, each of which publishes `messages` to all connections.
 
     `pass_s`: how long it takes to go through all connections, at least. The first message ever was
-    not known to have a second, nor how many connections there are; and a message after an iteration
-    that the host has made slow leaves at once. So the first two iterations do not count, nor slow
-    ones, nor those after them.
+    not known to have a second, nor how many connections there are; and where the host makes an
+    iteration slow, messages leave at once until several are seen to come again. So an iteration
+    counts that was not slow, after some that were not, either, each with a rest after it.
     """
 
     async def program(connector: Connector) -> list[tuple[int, int]]:
@@ -39,23 +43,24 @@ def messages_and_writes(
                 transports.append(await connector.protocol(Recorder(), ours))
             counted: list[tuple[int, int]] = []
             made = (0, 0)
-            follows_slow = False
+            calm = 0
             begun_s = time.monotonic()
-            for iteration in range(MOST_ITERATIONS):
+            for _ in range(MOST_ITERATIONS):
                 for _ in range(messages):
                     for transport in transports:
                         transport.write(b"x" * 10)
                     time.sleep(pass_s)
-                # The iteration ends first; then the loop surely rests.
                 await asyncio.sleep(0)
+                ended_s = time.monotonic()
                 await asyncio.sleep(0.001)
                 is_slow = time.monotonic() - begun_s >= connections * SLOW_EACH_S
                 begun_s = time.monotonic()
                 stats = [transport.stats() for transport in transports]
                 before, made = made, (sum(s.messages for s in stats), sum(s.writes for s in stats))
-                if iteration >= 2 and not (is_slow or follows_slow):
+                if calm >= SURELY_KNOWN and not is_slow:
                     counted.append((made[0] - before[0], made[1] - before[1]))
-                follows_slow = is_slow
+                has_rested = begun_s - ended_s >= SURELY_RESTED_S
+                calm = calm + 1 if has_rested and not is_slow else 0
                 for end in ends:
                     assert len(end.recv(1000)) == 10 * messages
                 if len(counted) == ITERATIONS:
