@@ -74,7 +74,7 @@ def connected(port: int) -> socket.socket:
         byte = sock.recv(1)
         assert byte, "it was not greeted"
         greeting += byte
-    assert greeting.startswith(b"tinygram serve 1 ")
+    assert greeting.startswith(f"tinygram serve {VERSION} ".encode())
     return sock
 
 
