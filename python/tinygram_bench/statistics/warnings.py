@@ -81,13 +81,14 @@ def _pacing_warnings(sample: Sample, figures: Figures) -> Iterator[Warning]:
     blurred: tuple[str, ...] = ()
     said = []
     for percentile, prefixes in _BLURRED.items():
+        name = percentile.replace("_", ".")
         error = figures.get(f"pacing_error_{percentile}_us")
         latency = figures.get(f"latency_{percentile}_us")
         late_share = _late_share(sample, percentile)
         if late_share is not None:
             if late_share > _MOST_LATE:
                 blurred += prefixes
-                said.append(f"{percentile} in {late_share:.0%} of its slices")
+                said.append(f"{name} in {late_share:.0%} of its slices")
             elif percentile == "p50" and late_share > _MOST_STALLED:
                 yield Warning(
                     "slices_pacing_late",
@@ -96,7 +97,7 @@ def _pacing_warnings(sample: Sample, figures: Figures) -> Iterator[Warning]:
                 )
         elif error and latency and error.median > MAX_PACING_ERROR_SHARE * latency.median:
             blurred += prefixes
-            said.append(f"{percentile} {error.median:.0f} of {latency.median:.0f} µs")
+            said.append(f"{name} {error.median:.0f} of {latency.median:.0f} µs")
     if blurred:
         message = f"the pacer's error is over a quarter of the latency: {', '.join(said)}"
         yield Warning("pacing_error", message, tuple(dict.fromkeys(blurred)))

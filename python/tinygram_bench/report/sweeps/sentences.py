@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from tinygram_bench.model.result import Figure
 from tinygram_bench.model.sweep import Limit
 from tinygram_bench.report.prose import confidence, first_of, listed
@@ -38,13 +40,22 @@ def _in_doubt(swept: Swept) -> tuple[str, ...]:
 
 
 def _sustained(swept: Swept, limit: Limit) -> str:
-    """`With p99 latency below 1 ms, nodelay sustains 38,000/s (35,000/s–41,000/s); …`."""
+    """`With p99 latency below 1 ms, nodelay sustains 38,000/s (35,000/s–41,000/s); …`.
+
+    Those that keep to it furthest come first.
+    """
     labels = labels_of(swept)
-    told = [
-        f"{label} {_met(swept, met_of(swept.values, curve, limit))}"
-        for curve, label in labels.items()
-    ]
+    found = [(label, met_of(swept.values, curve, limit)) for curve, label in labels.items()]
+    found.sort(key=lambda each: _reach(each[1]), reverse=True)
+    told = [f"{label} {_met(swept, met)}" for label, met in found]
     return f"With {limit_in_words(limit)}: {first_of(told, _MOST_TOLD)}{_how_sure(swept)}."
+
+
+def _reach(met: Met) -> float:
+    """Up to which value it is kept to, by the estimate."""
+    if met.state == "met everywhere":
+        return inf
+    return -inf if met.up_to is None else met.up_to
 
 
 def _met(swept: Swept, met: Met) -> str:
