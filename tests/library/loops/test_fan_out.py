@@ -43,28 +43,29 @@ def messages_and_writes(
                 transports.append(await connector.protocol(Recorder(), ours))
             counted: list[tuple[int, int]] = []
             made = (0, 0)
-            calm = 0
-            begun_s = time.monotonic()
+            calm, ended_s = 0, time.monotonic()
             for _ in range(MOST_ITERATIONS):
+                begun_s = time.monotonic()
+                calm = calm if begun_s - ended_s >= SURELY_RESTED_S else 0
                 for _ in range(messages):
                     for transport in transports:
                         transport.write(b"x" * 10)
-                    time.sleep(pass_s)
+                    if pass_s:
+                        time.sleep(pass_s)
                 await asyncio.sleep(0)
+                # Its end was before: from the first message to there it lasts.
                 ended_s = time.monotonic()
-                await asyncio.sleep(0.001)
-                is_slow = time.monotonic() - begun_s >= connections * SLOW_EACH_S
-                begun_s = time.monotonic()
+                is_slow = ended_s - begun_s >= connections * SLOW_EACH_S
                 stats = [transport.stats() for transport in transports]
                 before, made = made, (sum(s.messages for s in stats), sum(s.writes for s in stats))
                 if calm >= SURELY_KNOWN and not is_slow:
                     counted.append((made[0] - before[0], made[1] - before[1]))
-                has_rested = begun_s - ended_s >= SURELY_RESTED_S
-                calm = calm + 1 if has_rested and not is_slow else 0
+                calm = 0 if is_slow else calm + 1
                 for end in ends:
                     assert len(end.recv(1000)) == 10 * messages
                 if len(counted) == ITERATIONS:
                     break
+                await asyncio.sleep(0.001)
             for transport in transports:
                 transport.close()
             return counted
