@@ -62,7 +62,7 @@ lint: $(STAMPS)/dev ## check formatting, lints and the architecture's import rul
 	$(BIN)/ruff format --check
 	$(CARGO) fmt --check
 	$(CARGO) clippy --quiet --workspace --all-targets --locked -- -D warnings
-	@# As Rust programs have the crates: built without the bench's, which could switch on more of them.
+	@# The library's crates alone, as Rust programs have them: the bench's could switch on more features.
 	$(CARGO) clippy --quiet -p tinygram-core -p tinygram-net --all-targets --locked -- -D warnings
 	$(BIN)/lint-imports --no-cache
 

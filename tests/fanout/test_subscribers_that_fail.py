@@ -28,7 +28,7 @@ PATIENCE_NS = 2_000_000_000
 """Longer than a busy host keeps the others from reading."""
 BYTES = 1 << 20
 RATE_PER_S = 40
-"""So few that 64 MiB wait for all only when none of them has read for half a second."""
+"""Few enough that 64 MiB wait for all only when none of them has read for half a second."""
 SECONDS = 10
 RESET = struct.pack("ii", 1, 0)
 """SO_LINGER with a time of 0: close(2) resets the connection."""

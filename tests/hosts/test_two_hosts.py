@@ -19,7 +19,7 @@ from tests.support.waiting import wait_until
 
 STREAM = ("--only", "loop/nodelay", "--rounds", 1)
 ROUNDS = 5
-"""So many that some are left when a busy host looks for the second one late."""
+"""Enough rounds that some are left when a busy host looks for the second one late."""
 LATEST_S = 60.0
 """Far more than it takes to tell, and half of what a run may take that nobody ends."""
 

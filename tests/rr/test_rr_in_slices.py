@@ -21,7 +21,7 @@ from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, SliceTally, 
 
 MS = 1_000_000
 RUNTIMES = ("threads", "asyncio", "native")
-# So long that a host which stops does not take all slices of a case.
+# Long enough that a host which stops does not take all slices of a case.
 SHORT = ("--slice", "20ms", "--duration", "600ms", "--rounds", "1", "--callers", "2x3")
 SMALL = ("--request", "100", "--reply", "50", "--sends-per-request", "1")
 
@@ -61,7 +61,7 @@ def test_slices_are_as_long_as_a_few_of_the_slowest_calls(command: Command) -> N
 def test_a_case_that_dies_while_all_start_fails_by_name_and_the_other_loses_nothing(
     command: Command,
 ) -> None:
-    # So long that a busy host does not find them when they have ended.
+    # They last longer than a busy host may take to find them.
     words = ("--slice", "20ms", "--duration", "4s", "--rounds", "1", "--callers", "1x1")
     process = command.start(*words, *SMALL, "--connections", "per-caller")
 

@@ -36,7 +36,7 @@ SLACK_S = 7.0
 """For ending processes on a host that stops for a while; less than a second limit."""
 LONG_NS = 60_000_000_000
 LONG_S = 60.0
-"""Who has died is not waited for: half of it would be far too long."""
+"""A process that has died is not waited for: half of this would be far too long."""
 WAYS = ("loop/stdlib/nodelay", "loop/tinygram/nodelay", "loop/tinygram/tick")
 
 Load = tuple[TakesTurns, Sequence[Case]]

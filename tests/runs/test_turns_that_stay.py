@@ -18,7 +18,7 @@ from tinygram_bench.workloads.stream.run import Stream
 
 SLICE_NS = 20_000_000
 SLICES = 20
-"""So many that a host which stops does not take all of a way."""
+"""Enough that a host which stops does not take all slices of a way."""
 WAYS = ("loop/tinygram/nodelay", "loop/tinygram/tick")
 
 

@@ -18,7 +18,7 @@ from tinygram_bench.workloads.stream.slices import _handed_over
 
 SLICED = ("--slice", "20ms", "--duration", "200ms", "--size", "1-200", "--rounds", "1")
 SLICES = 10
-"""So many that a busy host does not keep a sender, or its receiver, from the middle of each."""
+"""Enough that a busy host does not keep a sender or its receiver from the middle of each slice."""
 
 
 def check(command: Command, *words: str) -> None:

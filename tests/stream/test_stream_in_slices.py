@@ -72,7 +72,7 @@ def test_loads_that_differ_take_turns_apart(command: Command) -> None:
 def test_a_case_that_dies_while_all_start_fails_by_name_and_the_other_loses_nothing(
     command: Command,
 ) -> None:
-    # So long that a busy host does not find them when they have ended.
+    # They last longer than a busy host may take to find them.
     long = ("--rate", "2k", "--slice", "20ms", "--duration", "4s", *TWO_WAYS)
     process = command.start(*long, "--rounds", "1")
 

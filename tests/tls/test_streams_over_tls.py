@@ -111,8 +111,8 @@ def test_each_figure_of_records_is_in_the_summary(flat_out: Done) -> None:
 def test_a_batch_of_known_size_is_a_known_number_of_records(
     size: int, records: int, tmp_path: Any
 ) -> None:
-    # Of 64 messages in each iteration of the loop, which flushes them at its end: so few that the
-    # kernel takes all, for what it did not take would be joined, where the receiver is late.
+    # A burst is 64 messages in an iteration of the loop, which flushes them at its end. Few enough
+    # that the kernel takes all: what it did not take would be joined, where the receiver is late.
     bursts = 10
     done = run_once(
         *(tmp_path, "stream"),

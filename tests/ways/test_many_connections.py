@@ -68,7 +68,7 @@ def test_every_message_of_every_way_comes_on_its_connection(load: str, request: 
 
 def test_flat_out_in_slices_a_stream_ends_with_them_on_all_connections(tmp_path: Path) -> None:
     done = run_once(
-        # So long that a busy host does not keep a way from all of its slices.
+        # Long enough that a busy host does not keep a way from all of its slices.
         *(tmp_path, "stream", "--connections", 3, "--duration", "400ms", "--rounds", 1),
         *("--strategy", "nodelay"),
     )

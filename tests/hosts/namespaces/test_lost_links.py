@@ -19,7 +19,7 @@ BUSY_S = 30.0
 """What ending the command may take on a host that runs other tests meanwhile."""
 ROUND_S = 2
 ROUNDS = 6
-"""So many that some are left when a busy host has the link cut late."""
+"""Enough rounds that some are left when a busy host cuts the link late."""
 pytestmark = needs_two_hosts
 
 LOADS = {

@@ -357,7 +357,7 @@ def test_the_writing_thread_s_wakes_preempt_nobody(pair: Pair) -> None:
     with CoalescingSocket(ours, strategy=tinygram.combine) as sock:
         sock.send(b"message")
         sock.flush(timeout_s=LONGEST_S)
-        # Of two that senders of an earlier test have started at once, one sleeps for ever.
+        # Senders of an earlier test may have started two at once; then one of them sleeps for ever.
         wait_until(lambda: writers_policies() == {os.SCHED_BATCH}, "a writer is not SCHED_BATCH")
         assert os.sched_getscheduler(0) == os.SCHED_OTHER
 

@@ -103,7 +103,7 @@ fn in_slices_a_stream_ends_after_any_message() {
             let fds = streams.iter().map(AsRawFd::as_raw_fd).collect();
             let sends = over(fds, is_ring).unwrap();
             let mut sender = Sender::over(ManyConnections::new(sends, &pool, PATIENCE_NS));
-            // So many that a busy host does not sleep through all of them.
+            // Enough slices that a busy host does not sleep through all of them.
             let begins_ns = (0..100).map(|slice| slice * 10_000_000).collect();
             let slices = Slices::new(begins_ns, 2_000_000).unwrap();
             let found = sender.send_in_slices(0..1 << 30, &slices, monotonic_ns());

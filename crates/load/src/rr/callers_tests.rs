@@ -128,7 +128,7 @@ fn no_call_begins_after_the_end_and_all_that_have_begun_are_finished() {
         });
         assert!(tally.calls >= 4);
         assert_eq!(counts.requests, tally.calls + 4 * 2);
-        // Of many, a busy host may have one look at the clock long after its last reply has come.
+        // With many callers a busy host may let one look at the clock long after its last reply came.
         let are_many = matches!(connections, Connections::Many { .. });
         let least_ns = if are_many { LASTS_NS / 2 } else { LASTS_NS };
         assert!(tally.callers_time_ns >= 4 * least_ns);
@@ -176,7 +176,7 @@ fn in_slices_calls_that_began_before_one_had_settled_are_in_no_slice() {
         assert_eq!(tally.slices[2].calls, 4 * 3);
         assert_eq!(tally.slices.len(), 3);
         for slice in &tally.slices[..2] {
-            // Of a call that a busy host makes longer than a slice, a part belongs to later ones.
+            // Where a busy host makes a call longer than a slice, a part of it belongs to later ones.
             let are_short = slice.calls_ns.iter().all(|&took_ns| took_ns < 8_000_000);
             assert!(!are_short || slice.callers_time_ns >= slice.calls_ns.iter().sum());
         }

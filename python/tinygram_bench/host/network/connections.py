@@ -9,7 +9,7 @@ from tinygram_bench import _native
 from tinygram_bench.model.value import Value
 
 BACKLOG = 4096
-"""So many places that strangers who have brought nothing yet leave some for the client."""
+"""Enough places that strangers who have brought nothing yet leave some for the client."""
 _IP_BIND_ADDRESS_NO_PORT = 24
 """From linux/in.h; Python's socket has it from 3.12 on."""
 INTRODUCTION_LIMIT_NS = 10 * 10**9

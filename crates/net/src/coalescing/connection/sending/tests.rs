@@ -197,7 +197,7 @@ proptest! {
             prop_assert_eq!(short.coalescer.pending(), long.coalescer.pending());
             prop_assert_eq!(short.taken.bytes, long.taken.bytes);
             if short.held_bytes() > 0 {
-                // Of many messages at one go the thread is told once, if the sender did not write.
+                // For many messages at one go the thread is told once, if the sender did not write.
                 prop_assert_eq!(short.duty, long.duty);
             }
             prop_assert_eq!(short.written_bytes, long.written_bytes);
