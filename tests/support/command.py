@@ -21,6 +21,9 @@ _STOPPED = re.compile(
 )
 """How a run in slices fails where a busy host has kept one of its ends from all of them."""
 _ATTEMPTS = 3
+_MOST_ANEW = 3
+"""No more commands are run anew in a process of tests: that would be a fault of ours."""
+_anew: list[tuple[object, ...]] = []
 
 
 @dataclass(frozen=True)
@@ -107,12 +110,13 @@ class Command(Started):
     def run(self, *arguments: object, environment: Mapping[str, str] | None = None) -> Done:
         """Run it to its end; anew, twice at most, where one of its runs seems to have had no time.
 
-        That is told among the warnings: where it happens often, it is a fault of ours.
+        That is told among the warnings.
         """
         for attempt in range(1, _ATTEMPTS + 1):
             done = self.finish(self.start(*arguments, environment=environment))
-            if not done.was_stopped:
+            if not done.was_stopped or len(_anew) == _MOST_ANEW:
                 break
+            _anew.append(arguments)
             warnings.warn(f"attempt {attempt} had a run without time: {arguments}", stacklevel=2)
         return done
 

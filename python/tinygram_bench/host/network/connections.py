@@ -102,7 +102,7 @@ def introduce(sock: socket.socket, token: bytes | None) -> None:
     Raises OSError where it is not taken.
     """
     if token is not None:
-        Known(token=token).admission.introduce(sock.fileno(), INTRODUCTION_LIMIT_NS)
+        _native.Admission(None, token).introduce(sock.fileno(), INTRODUCTION_LIMIT_NS)
 
 
 def _family(host: str) -> socket.AddressFamily:
