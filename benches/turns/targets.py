@@ -28,7 +28,7 @@ from tinygram_bench import api
 from tinygram_bench.links import DEFAULT_BACKEND, parse_links, prepare
 from tinygram_bench.model.parameters import StreamParameters, StudySwitches
 from tinygram_bench.model.result import Case, Plan, Run, Summary, Verdict
-from tinygram_bench.runs.slices import SLICE_NS
+from tinygram_bench.runs.slices import SLICE_NS, stream_slice_ns
 from tinygram_bench.runs.workload import Workload
 from tinygram_bench.statistics.figures.intervals import confidence_of
 from tinygram_bench.statistics.figures.samples import Sample, samples_of
@@ -165,7 +165,12 @@ def _loads(seconds: float) -> Iterator[_Compared]:
     stream = Stream(SEED)
     for runtime in _RUNTIMES:
         for rate_per_s in (1_000.0, 10_000.0):
-            (case,) = stream_cases([f"{runtime}/nodelay"], rate_per_s, seconds=seconds)
+            (case,) = stream_cases(
+                [f"{runtime}/nodelay"],
+                rate_per_s,
+                seconds=seconds,
+                slice_ns=stream_slice_ns(rate_per_s),
+            )
             planted = {_P50: 0.03, _CPU: 0.05}
             if rate_per_s == 10_000:
                 planted[_P99] = 0.2

@@ -139,10 +139,25 @@ def test_over_a_link_cases_take_turns_too(command: Command) -> None:
     assert "windows_restart" not in codes
 
 
-def waits_ms(link: str, strategy: str, runtime: str = "loop") -> float:
-    case = planned(link=link, runtimes=(runtime,), strategies=(strategy,)).cases[0]
-    assert case.is_flat_out
-    return Stream(1).waits_ns(case) / 1e6
+def waits_ms(
+    link: str,
+    strategy: str,
+    runtime: str = "loop",
+    rates_per_s: tuple[float, ...] = (),
+    *,
+    is_one_host: bool = True,
+) -> float:
+    case = planned(
+        link=link, runtimes=(runtime,), strategies=(strategy,), rates_per_s=rates_per_s
+    ).cases[0]
+    assert case.is_flat_out == (not rates_per_s)
+    return Stream(1).waits_ns(case, is_one_host=is_one_host) / 1e6
+
+
+def test_what_nagle_holds_at_a_rate_is_acknowledged_at_once_by_our_receiver_on_loopback() -> None:
+    assert waits_ms("loopback", "nagle", rates_per_s=(1_000.0,)) == 0
+    assert waits_ms("loopback", "nagle", rates_per_s=(1_000.0,), is_one_host=False) == 45
+    assert waits_ms("rtt=1ms", "nagle", rates_per_s=(1_000.0,)) == 47
 
 
 def test_what_waits_for_a_line_or_an_acknowledgement_arrives_before_the_next_slice() -> None:

@@ -52,11 +52,16 @@ class Clocks(Struct, frozen=True):
         return sum(used) if used else None
 
     def by_whole_slice(self, slices: int) -> tuple[int | None, ...]:
-        """From when each slice begins until the next one does; fewer than `slices`: not known."""
+        """From when each slice begins until the next one does; fewer than `slices`: not known.
+
+        That of the last one is not, unless it is the only one: what a sender does when it has
+        nothing left to send begins in it.
+        """
         begins, ends = padded(self.begins, slices), padded(self.ends, slices)
+        last = ends[-1] if slices == 1 else None
         return tuple(
             None if begin is None or until is None else until - begin
-            for begin, until in pairwise((*begins, ends[-1]))
+            for begin, until in pairwise((*begins, last))
         )
 
     def resting(self, slices: int) -> int | None:

@@ -114,7 +114,7 @@ class Group(Struct, frozen=True):
         begun = self._each(partial(self._begun, stack, set_up, stages), self.cases)
         up = self._each(self._listening, begun)
         rehearsed = self._each(self._rehearsed, up)
-        turns = self._turns(rehearsed, [_round_trip_ns(each) for each in up])
+        turns = self._turns(rehearsed, up)
         ready = self._each(self._warmed_up, rehearsed, up, turns)
         start_ns = self.agreement.start_ns(max(map(_round_trip_ns, up)))
         sides = self._each(partial(_started, start_ns), ready)
@@ -206,7 +206,7 @@ class Group(Struct, frozen=True):
         return self.workload.rehearsed(up.turn, up.address)
 
     def _turns(
-        self, rehearsed: Sequence[Rehearsed | Run], round_trips_ns: Sequence[int]
+        self, rehearsed: Sequence[Rehearsed | Run], up: Sequence[_Up | Run]
     ) -> Sequence[Slices]:
         """Slices that have a few messages of the slowest case, and gaps as long as its messages."""
         found = [Rehearsed() if isinstance(each, Run) else each for each in rehearsed]
@@ -216,8 +216,9 @@ class Group(Struct, frozen=True):
         )
         slice_ns = min(own_ns, max(self.slice_ns, *least_ns))
         waits_ns = [
-            self.workload.waits_ns(case) + _LONGEST * (each.message_ns + round_trip_ns)
-            for case, each, round_trip_ns in zip(self.cases, found, round_trips_ns, strict=True)
+            self.workload.waits_ns(case, is_one_host=not _is_elsewhere(side))
+            + _LONGEST * (each.message_ns + _round_trip_ns(side))
+            for case, each, side in zip(self.cases, found, up, strict=True)
         ]
         seed = f"{self.workload.seed}/{self.round}/{self.cases[0].case_id}"
         longest_ns: dict[str, int] = {}
@@ -284,6 +285,10 @@ class Alternation(Struct, frozen=True):
 def _round_trip_ns(up: _Up | Run) -> int:
     """What a round trip to another machine takes; a link of ours is known before."""
     return 0 if isinstance(up, Run) else up.turn.link.round_trip_ns
+
+
+def _is_elsewhere(up: _Up | Run) -> bool:
+    return not isinstance(up, Run) and up.turn.link.is_elsewhere
 
 
 def _started(start_ns: int, side: _Side) -> _Side:

@@ -7,6 +7,7 @@ table that all processes have before the start: no message is passed between sli
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -20,6 +21,9 @@ from tinygram_bench.runs.edges import Clocks, DelayedAcks, Sched, Scheduled
 
 SLICE_NS = 20_000_000
 """The length of slices that nobody asked for, where a load does not need longer ones."""
+PACED_SLICE_NS = 10_000_000
+"""The same of a stream at a rate: what is compared lies nearer. Flat out, and where calls or
+echoes wait for one another, shorter slices gain nothing, and the gaps between them take longer."""
 SETTLING_SHARE = 0.15
 """The first part of each slice is not measured: caches and the connection are cold."""
 DRAINING_SHARE = 0.15
@@ -36,6 +40,13 @@ _MOST_LATE = 0.05
 """They are known where they are read at most so late, as a share of a slice."""
 _MOST_OF_IT = 0.8
 """In so much of the time before a slice what else is counted is read."""
+
+
+def stream_slice_ns(rate_per_s: float | None) -> int:
+    """The length of a stream's slices on loopback that nobody asked for; None: flat out."""
+    if rate_per_s is None:
+        return SLICE_NS
+    return max(PACED_SLICE_NS, math.ceil(LEAST_MESSAGES / rate_per_s * 1e9))
 
 
 class Slices(Value, frozen=True):

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from tinygram_bench.model.parameters import StreamParameters, StudySwitches
 from tinygram_bench.model.result import Case, MessageBytes, Plan
-from tinygram_bench.runs.slices import SLICE_NS
+from tinygram_bench.runs.slices import SLICE_NS, stream_slice_ns
 from tinygram_bench.trust.both_ways import both_ways
 from tinygram_bench.workloads.echo.cases import EchoOptions, plan_echo
 from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
@@ -115,7 +115,7 @@ def _stream(options: TrustOptions, rate_per_s: float | None, *, is_alone: bool =
         timeout_ns=_TIMEOUT_NS + options.duration_ns,
         has_all=False,
         only=("loop/nodelay",),
-        slice_ns=None if is_alone else SLICE_NS,
+        slice_ns=None if is_alone else stream_slice_ns(rate_per_s),
         **options.shared,
     )
     return plan_stream(asked).cases[0]

@@ -13,17 +13,23 @@ from tinygram_bench.statistics.workloads.loads import turns_of
 
 
 def in_turns(
-    cases: Sequence[Case], message_ns: Callable[[Case], float], *, lone_too: bool = False
+    cases: Sequence[Case],
+    message_ns: Callable[[Case], float],
+    *,
+    lone_too: bool = False,
+    paced_slice_ns: int = SLICE_NS,
 ) -> Iterator[Case]:
     """The cases; those that have others of their load beside them take turns in slices.
 
     `message_ns`: how long a message of a case takes at least; a slice holds LEAST_MESSAGES, and is
     as much longer as slices need that fill the case's time. Where a slice takes more time than the
-    case has, it stays alone. `lone_too`: a case without others has slices, too.
+    case has, it stays alone. `lone_too`: a case without others has slices, too. `paced_slice_ns`:
+    the least length of slices at a rate.
     """
     sharing = Counter(map(turns_of, cases))
     for case in cases:
-        slice_ns = max(SLICE_NS, round(LEAST_MESSAGES * message_ns(case)))
+        least_ns = SLICE_NS if case.is_flat_out else paced_slice_ns
+        slice_ns = max(least_ns, round(LEAST_MESSAGES * message_ns(case)))
         own_ns = getattr(case.parameters, "duration_ns", None)
         if (lone_too or sharing[turns_of(case)] > 1) and own_ns is not None and slice_ns <= own_ns:
             slice_ns = own_ns // (own_ns // slice_ns)

@@ -17,6 +17,7 @@ from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import Direction, StreamParameters
 from tinygram_bench.model.result import Case, MessageBytes, Plan, Unavailable
 from tinygram_bench.model.strategies import parse_strategy
+from tinygram_bench.runs.slices import PACED_SLICE_NS
 from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.only import Named, in_words, parse_only
 from tinygram_bench.workloads.turns import in_turns
@@ -110,7 +111,10 @@ def _in_turns(options: StreamOptions, cases: Sequence[Case]) -> Iterator[Case]:
     timed = [case if case.rate_per_s else _for_a_time(options, case) for case in cases]
     clients = options.clients
     taking = in_turns(
-        timed, lambda case: least_ns(case, clients or 1), lone_too=clients is not None
+        timed,
+        lambda case: least_ns(case, clients or 1),
+        lone_too=clients is not None,
+        paced_slice_ns=PACED_SLICE_NS,
     )
     for alone, case in zip(cases, taking, strict=True):
         yield alone if case.parameters.slice_ns is None else _in_whole_slices(options, case)

@@ -15,6 +15,7 @@ from tinygram_bench.host.placement import Placement
 from tinygram_bench.host.probes.kernel import CounterFds
 from tinygram_bench.hosts.clock import notes_here, notes_there
 from tinygram_bench.links import LOCALHOST, parse_link
+from tinygram_bench.links.spec import LOOPBACK
 from tinygram_bench.loads.source import BURST_MESSAGES
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case
@@ -119,12 +120,12 @@ class Stream(TakesTurns):
     def own_ns(self, case: Case) -> int:
         return StreamParameters.of(case).duration_ns or 0
 
-    def waits_ns(self, case: Case) -> int:
+    def waits_ns(self, case: Case, *, is_one_host: bool = True) -> int:
         link = parse_link(case.link)
         strategy = parse_strategy(case.strategy)
-        # Nagle waits a round trip for an acknowledgement.
+        # Nagle's algorithm waits a round trip for an acknowledgement.
         waits_ns = 2 * link.rtt_ns + 2 * link.jitter_ns + (strategy.duration_ns or 0)
-        if strategy.name == "nagle":
+        if strategy.name == "nagle" and not (is_one_host and _is_acknowledged_at_once(case)):
             waits_ns += _DELAYED_ACK_NS
         if case.is_flat_out and strategy.name == "cork":
             waits_ns += _CORKED_NS
@@ -233,6 +234,17 @@ class Stream(TakesTurns):
             certificate=_certificate(turn) if asked.tls else None,
             connections=case.connections,
         )
+
+
+def _is_acknowledged_at_once(case: Case) -> bool:
+    """Whether no acknowledgement is delayed: our receiver empties the connection's buffer at each
+    read, and Linux then acknowledges what was pushed (tcp_cleanup_rbuf).
+
+    On loopback alone, and not flat out: there the last segment of a slice may wait for more.
+    """
+    parameters = StreamParameters.of(case)
+    is_ours = parameters.receiver_command is None
+    return is_ours and case.link == LOOPBACK and not case.is_flat_out
 
 
 def _is_reverse(case: Case) -> bool:

@@ -121,7 +121,7 @@ def stream(
         int | None,
         quantities.duration(
             "Length of a case's turns beside the other cases of its load.",
-            "20ms, longer at low rates",
+            "20ms, with --rate 10ms, longer at low rates",
         ),
     ] = None,
     lone: options.Lone = False,
