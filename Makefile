@@ -141,9 +141,9 @@ test-cluster: $(STAMPS)/cluster ## run loads between four hosts of a Ray cluster
 	$(BIN)/pytest tests/cluster/on_ray
 
 .PHONY: test-interpreters
-test-interpreters: $(STAMPS)/real ## run the library's tests and test-real's on every other CPython found (TESTS=library|real)
+test-interpreters: $(STAMPS)/real ## run the library's tests and test-real's on every other CPython found (TESTS=library|real, NEWEST=1)
 	@scripts/check-tools real
-	scripts/interpreters $(TESTS)
+	NEWEST=$(NEWEST) scripts/interpreters $(TESTS)
 
 .PHONY: format
 format: $(STAMPS)/dev ## put all code into its canonical form

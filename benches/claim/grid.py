@@ -24,13 +24,11 @@ PRODUCERS = 8
 """Threads that hand messages over in some cells of `threads`; elsewhere one."""
 LINKS = ("rtt=1ms,bandwidth=1gbit", "rtt=5ms,bandwidth=1gbit")
 """What lies between the hosts in the cells of grid `links`."""
-LEAST_CYCLES = 10
-"""Slices that each strategy of a cell has in a round, at least."""
-_ROUND_NS = 150_000_000
-"""How long they are together, at least."""
-_SLICE_NS = 5_000_000
-"""The length of a slice where a cell needs no longer one: a quarter of what `tinygram stream` has,
-so that there are four times as many pairs of slices in the same time, and they lie nearer."""
+CYCLES = 10
+"""Slices that each strategy of a cell has in a round."""
+_SLICE_NS = 10_000_000
+"""The length of a slice where a cell needs no longer one: half of what `tinygram stream` has, so
+that there are twice as many pairs of slices in the same time."""
 _LEAST_MESSAGES = 20
 _LEAST_BURSTS = 4
 _LEAST_ROUND_TRIPS = 20
@@ -107,14 +105,9 @@ class Cell(Value, frozen=True):
         return max(least_ns)
 
     @property
-    def cycles(self) -> int:
-        """How many slices each strategy has in a round."""
-        return max(LEAST_CYCLES, _ROUND_NS // self.slice_ns)
-
-    @property
     def duration_ns(self) -> int:
         """How long each strategy sends in a round, in all of its slices together."""
-        return self.cycles * self.slice_ns
+        return CYCLES * self.slice_ns
 
     @property
     def strategies(self) -> tuple[str, ...]:

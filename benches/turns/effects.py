@@ -1,6 +1,7 @@
 """How much each known way to fool oneself with slices comes to, into docs/resolution.md.
 
-Cases take turns in slices of 20 ms (docs/decisions/0023), and an idle connection, a cold cache or a
+Cases take turns in slices (docs/decisions/0023; here of 20 ms, though streams at a rate have
+shorter ones where nobody asks), and an idle connection, a cold cache or a
 neighbour may make a slice differ from a run that is alone. Each table here is one such effect as a
 ratio, of rounds with fresh processes, with the interval that the bench gives its own ratios.
 """

@@ -8,7 +8,7 @@ from itertools import product
 from math import exp
 
 import pytest
-from claim.grid import LEAST_CYCLES, OURS, Cell
+from claim.grid import CYCLES, OURS, Cell
 from claim.judging.compare import MARGIN
 from claim.judging.counts import predicted
 from claim.judging.judge import verdicts_of
@@ -73,8 +73,8 @@ def told(
     for run in runs_of([cell], dict.fromkeys(cell.strategies, 1.0)):
         sum_ns = sums_ns.get(run.run.strategy, 10 * sums_ns["nodelay"])
         cpu_ns = CPU_NS * (1 + more) if run.run.strategy == OURS else CPU_NS
-        sums = tuple(sum_ns * exp(lot.uniform(-noise, noise)) for _ in range(LEAST_CYCLES))
-        costs = {**run.costs, "sum": sums, "cpu": (cpu_ns,) * LEAST_CYCLES}
+        sums = tuple(sum_ns * exp(lot.uniform(-noise, noise)) for _ in range(CYCLES))
+        costs = {**run.costs, "sum": sums, "cpu": (cpu_ns,) * CYCLES}
         counts = {"messages": MESSAGES, "writes": MESSAGES, "write_cpu_ns": MESSAGES * 5_000}
         runs.append(changed(run, costs=costs, holds=0, hold_mean_ns=None, **counts))
     return cell, runs, sums_ns[OURS] / sums_ns["nodelay"]

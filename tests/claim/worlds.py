@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import exp
 
 import msgspec
-from claim.grid import LEAST_CYCLES, OURS, Cell
+from claim.grid import CYCLES, OURS, Cell
 from claim.judging.compare import LOOKS
 from claim.planned import runs_of_cell
 from claim.runs import Costs, FigureName, Measured
@@ -72,7 +72,7 @@ def runs_of(
 
 def _costs(cell: Cell, cost_ns: float, cpu_ns: float, noise: Noise, lot: random.Random) -> Costs:
     def slices(value: float) -> tuple[float, ...]:
-        return tuple(value * noise(lot) for _ in range(LEAST_CYCLES))
+        return tuple(value * noise(lot) for _ in range(CYCLES))
 
     if cell.rate_per_s is None:
         return {"throughput": slices(cost_ns)}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import pytest
 from tests.support.command import Command
 from tests.support.plans.stream import planned
 
 from tinygram_bench import _native
+from tinygram_bench.model.result import MessageBytes
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.runs.slices import Slices
 from tinygram_bench.workloads.stream.order import Order, Report
@@ -139,25 +141,26 @@ def test_over_a_link_cases_take_turns_too(command: Command) -> None:
     assert "windows_restart" not in codes
 
 
-def waits_ms(
-    link: str,
-    strategy: str,
-    runtime: str = "loop",
-    rates_per_s: tuple[float, ...] = (),
-    *,
-    is_one_host: bool = True,
-) -> float:
-    case = planned(
-        link=link, runtimes=(runtime,), strategies=(strategy,), rates_per_s=rates_per_s
-    ).cases[0]
-    assert case.is_flat_out == (not rates_per_s)
-    return Stream(1).waits_ns(case, is_one_host=is_one_host) / 1e6
+def waits_ms(link: str, strategy: str, runtime: str = "loop", **load: Any) -> float:
+    case = planned(link=link, runtimes=(runtime,), strategies=(strategy,), **load).cases[0]
+    assert case.is_flat_out == ("rates_per_s" not in load)
+    return Stream(1).waits_ns(case) / 1e6
 
 
-def test_what_nagle_holds_at_a_rate_is_acknowledged_at_once_by_our_receiver_on_loopback() -> None:
-    assert waits_ms("loopback", "nagle", rates_per_s=(1_000.0,)) == 0
-    assert waits_ms("loopback", "nagle", rates_per_s=(1_000.0,), is_one_host=False) == 45
-    assert waits_ms("rtt=1ms", "nagle", rates_per_s=(1_000.0,)) == 47
+SMALL = {"message_bytes": MessageBytes(1, 100)}
+
+
+def test_small_messages_behind_nagle_that_come_one_by_one_are_acknowledged_at_once() -> None:
+    for rate_per_s, waiting_ms in ((1_000.0, 0), (50_000.0, 0), (200_000.0, 45)):
+        assert waits_ms("loopback", "nagle", rates_per_s=(rate_per_s,), **SMALL) == waiting_ms
+    slow: dict[str, Any] = {"rates_per_s": (1_000.0,)}
+    assert waits_ms("rtt=1ms", "nagle", **slow, **SMALL) == 47
+    assert waits_ms("loopback", "nagle", **slow, message_bytes=MessageBytes(1, 536)) == 45
+    assert waits_ms("loopback", "nagle", **slow, **SMALL, burst=4) == 45
+    assert waits_ms("loopback", "nagle", **slow, **SMALL, arrival="poisson") == 0
+    assert waits_ms("loopback", "nagle", **slow, **SMALL, receiver_command="receive") == 45
+    (case, *_) = planned(strategies=("nagle",), **slow, **SMALL).cases
+    assert Stream(1).waits_elsewhere_ns(case) == 45_000_000
 
 
 def test_what_waits_for_a_line_or_an_acknowledgement_arrives_before_the_next_slice() -> None:

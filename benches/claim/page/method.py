@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from claim.grid import OURS, fixed_strategies
+from claim.grid import CYCLES, OURS, fixed_strategies
 from claim.judging.compare import (
     ALL_STRATEGIES_ROUNDS,
     LARGE_LOSS,
@@ -24,8 +24,6 @@ def method(result: ClaimResult) -> str:
     looks = ", ".join(map(str, LOOKS))
     lengths = sorted({cell.slice_ns / 1e6 for cell in result.cells})
     lasting = f"{lengths[0]:g} to {lengths[-1]:g} ms" if lengths else "no time"
-    counts = sorted({cell.cycles for cell in result.cells})
-    cycles = f"{counts[0]} to {counts[-1]}" if counts else "no"
     rivals = dict.fromkeys(
         name for runtime in runtimes_of(result) for name in fixed_strategies(runtime)
     )
@@ -35,7 +33,7 @@ def method(result: ClaimResult) -> str:
   `threads` the rule of `{OURS}` includes who writes (decision 0010): the fixed ones leave what is
   held to the writing thread, as they do for users.
 - **Cells**: {len(result.cells)}, all listed above. In a round all strategies of a cell that run in
-  it are up side by side, each with its own processes and connection, and take turns in {cycles}
+  it are up side by side, each with its own processes and connection, and take turns in {CYCLES}
   slices each, of {lasting}, every cycle in a new random order and over the same arrivals. What is
   compared lies milliseconds apart (decision 0023).
 - **Latency** is from due to received, without what the pacer was late with that message (from when

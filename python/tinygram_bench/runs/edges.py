@@ -54,14 +54,12 @@ class Clocks(Struct, frozen=True):
     def by_whole_slice(self, slices: int) -> tuple[int | None, ...]:
         """From when each slice begins until the next one does; fewer than `slices`: not known.
 
-        That of the last one is not, unless it is the only one: what a sender does when it has
-        nothing left to send begins in it.
+        That of the last one is not: what a process does when nothing is left for it to do begins
+        in it.
         """
-        begins, ends = padded(self.begins, slices), padded(self.ends, slices)
-        last = ends[-1] if slices == 1 else None
         return tuple(
             None if begin is None or until is None else until - begin
-            for begin, until in pairwise((*begins, last))
+            for begin, until in pairwise((*padded(self.begins, slices), None))
         )
 
     def resting(self, slices: int) -> int | None:
@@ -151,12 +149,12 @@ class DelayedAcks(Struct, frozen=True):
             return None
 
     def counted(self, slices: int) -> int | None:
-        """In all slices: those sent while a slice lasted, and not in the rest after it."""
-        pairs = zip(padded(self.begins, slices), padded(self.ends, slices), strict=True)
+        """In all slices: one that is delayed may be sent long after the slice of its message."""
+        read = (*padded(self.begins, slices), *padded(self.ends, slices)[-1:])
         return summed(
             [
                 None if before is None or after is None else _delayed(after) - _delayed(before)
-                for before, after in pairs
+                for before, after in pairwise(read)
             ]
         )
 

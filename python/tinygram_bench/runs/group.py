@@ -216,8 +216,7 @@ class Group(Struct, frozen=True):
         )
         slice_ns = min(own_ns, max(self.slice_ns, *least_ns))
         waits_ns = [
-            self.workload.waits_ns(case, is_one_host=not _is_elsewhere(side))
-            + _LONGEST * (each.message_ns + _round_trip_ns(side))
+            self._waits_ns(case, side) + _LONGEST * (each.message_ns + _round_trip_ns(side))
             for case, each, side in zip(self.cases, found, up, strict=True)
         ]
         seed = f"{self.workload.seed}/{self.round}/{self.cases[0].case_id}"
@@ -228,6 +227,11 @@ class Group(Struct, frozen=True):
         turns = table(evened(waits_ns), own_ns, slice_ns, seed)
         of_key = dict(zip(longest_ns, turns, strict=True))
         return [of_key[self.workload.at_once(case)] for case in self.cases]
+
+    def _waits_ns(self, case: Case, up: _Up | Run) -> int:
+        if isinstance(up, _Up) and up.turn.link.is_elsewhere:
+            return self.workload.waits_elsewhere_ns(case)
+        return self.workload.waits_ns(case)
 
     def _warmed_up(self, _rehearsed: Rehearsed, up: _Up, slices: Slices) -> _Side:
         up.turn.begin()
@@ -285,10 +289,6 @@ class Alternation(Struct, frozen=True):
 def _round_trip_ns(up: _Up | Run) -> int:
     """What a round trip to another machine takes; a link of ours is known before."""
     return 0 if isinstance(up, Run) else up.turn.link.round_trip_ns
-
-
-def _is_elsewhere(up: _Up | Run) -> bool:
-    return not isinstance(up, Run) and up.turn.link.is_elsewhere
 
 
 def _started(start_ns: int, side: _Side) -> _Side:

@@ -37,7 +37,7 @@ GAP_NS = 1_000_000
 _BEFORE_NS = GAP_NS // 2
 """CPU clocks are read so long before a slice begins."""
 _MOST_LATE = 0.05
-"""They are known where they are read at most so late, as a share of a slice."""
+"""They are known where they are read before it does, or at most so late, as a share of a slice."""
 _MOST_OF_IT = 0.8
 """In so much of the time before a slice what else is counted is read."""
 
@@ -180,7 +180,8 @@ class _Watch(Struct, frozen=True):
 
     def read_clocks(self, at_ns: int, *, is_end: bool) -> None:
         read = [each.read() for each in self.clocks]
-        is_late = time.monotonic_ns() - at_ns > self.slices.slice_ns * _MOST_LATE
+        most_late_ns = max(_BEFORE_NS, self.slices.slice_ns * _MOST_LATE)
+        is_late = time.monotonic_ns() - at_ns > most_late_ns
         for clocks, used_ns in zip(self.clocks, read, strict=True):
             (clocks.ends if is_end else clocks.begins).append(None if is_late else used_ns)
 

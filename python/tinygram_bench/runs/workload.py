@@ -98,11 +98,12 @@ class TakesTurns(Workload):
         """How long the slices of a case are together."""
 
     @abstractmethod
-    def waits_ns(self, case: Case, *, is_one_host: bool = True) -> int:
-        """How long messages may be on their way after a slice, beside their time on this host.
+    def waits_ns(self, case: Case) -> int:
+        """How long messages may be on their way after a slice, beside their time on this host."""
 
-        `is_one_host`: both ends are on this machine, over the case's link.
-        """
+    def waits_elsewhere_ns(self, case: Case) -> int:
+        """The same where the far end is on another host, whose round trip is not in it."""
+        return self.waits_ns(case)
 
     def start_far(self, turn: Turn) -> None:
         """Start our process at the far end, so that it gets ready for `listen` meanwhile.

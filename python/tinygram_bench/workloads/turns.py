@@ -17,19 +17,18 @@ def in_turns(
     message_ns: Callable[[Case], float],
     *,
     lone_too: bool = False,
-    paced_slice_ns: int = SLICE_NS,
+    least_slice_ns: Callable[[Case], int] = lambda _case: SLICE_NS,
 ) -> Iterator[Case]:
     """The cases; those that have others of their load beside them take turns in slices.
 
     `message_ns`: how long a message of a case takes at least; a slice holds LEAST_MESSAGES, and is
     as much longer as slices need that fill the case's time. Where a slice takes more time than the
-    case has, it stays alone. `lone_too`: a case without others has slices, too. `paced_slice_ns`:
-    the least length of slices at a rate.
+    case has, it stays alone. `lone_too`: a case without others has slices, too. `least_slice_ns`:
+    how long a slice of a case is at least.
     """
     sharing = Counter(map(turns_of, cases))
     for case in cases:
-        least_ns = SLICE_NS if case.is_flat_out else paced_slice_ns
-        slice_ns = max(least_ns, round(LEAST_MESSAGES * message_ns(case)))
+        slice_ns = max(least_slice_ns(case), round(LEAST_MESSAGES * message_ns(case)))
         own_ns = getattr(case.parameters, "duration_ns", None)
         if (lone_too or sharing[turns_of(case)] > 1) and own_ns is not None and slice_ns <= own_ns:
             slice_ns = own_ns // (own_ns // slice_ns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from claim.grid import LEAST_CYCLES, OURS, Cell
+from claim.grid import CYCLES, OURS, Cell
 from claim.judging.compare import LOOKS
 from claim.judging.counts import MOST_BUSY, MOST_UNLIKE, predicted
 from claim.judging.judge import Verdict, count_cells, verdicts_of
@@ -43,7 +43,7 @@ def counted(
         held_ns = hold_ns if is_ours else rivals_hold_ns
         return changed(
             run,
-            costs={**run.costs, "cpu": (cpu_ns if is_ours else RIVAL_CPU_NS,) * LEAST_CYCLES},
+            costs={**run.costs, "cpu": (cpu_ns if is_ours else RIVAL_CPU_NS,) * CYCLES},
             writes=made,
             write_cpu_ns=made * WRITE_NS,
             holds=made if held_ns else 0,

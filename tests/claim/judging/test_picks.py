@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from claim.grid import LEAST_CYCLES, OURS
+from claim.grid import CYCLES, OURS
 from claim.judging.compare import ALL_STRATEGIES_ROUNDS, PICKING_ROUNDS
 from claim.judging.picks import best_fixed, near_best, picking_figure
 from claim.judging.samples import Samples
@@ -67,7 +67,7 @@ def test_what_counts_show_to_cost_more_is_no_rival_whatever_the_clock_says() -> 
         is_held = run.run.strategy == dear
         return changed(
             run,
-            costs={**run.costs, "cpu": (20_000.0,) * LEAST_CYCLES},
+            costs={**run.costs, "cpu": (20_000.0,) * CYCLES},
             writes=1_000,
             write_cpu_ns=10_000_000,
             holds=1_000 if is_held else 0,
@@ -133,8 +133,8 @@ def test_the_rounds_that_compare_pick_nothing() -> None:
     def told(run: Measured, factor: float) -> Measured:
         cpu_ns = 40_000.0 if run.run.strategy == "coalesce:1ms" else 20_000.0
         costs = dict(run.costs)
-        costs["cpu"] = (factor * cpu_ns,) * LEAST_CYCLES
-        costs["sum"] = (factor * 100_000.0,) * LEAST_CYCLES
+        costs["cpu"] = (factor * cpu_ns,) * CYCLES
+        costs["sum"] = (factor * 100_000.0,) * CYCLES
         counts = {"writes": 1_000, "write_cpu_ns": 5_000_000, "holds": 0}
         return changed(run, costs=costs, hold_mean_ns=None, **counts)
 

@@ -106,7 +106,7 @@ def trust(
             is_awake=False,
             waits=wait,
             command=("tinygram", *sys.argv[1:]),
-            study=Study({"trust": {"slice_ns": SLICE_NS}}, _order, math.inf, with_warnings),
+            study=Study({"name": "trust"}, _order, math.inf, with_warnings),
         )
     code = status_of(measurement, destination)
     if measurement.result is None:

@@ -80,7 +80,7 @@ class Echo(TakesTurns):
     def own_ns(self, case: Case) -> int:
         return EchoParameters.of(case).duration_ns or 0
 
-    def waits_ns(self, case: Case, *, is_one_host: bool = True) -> int:  # noqa: ARG002 - others do
+    def waits_ns(self, case: Case) -> int:
         return in_flight_ns(case)
 
     def exchange(self, turn: Turn, address: Address | None) -> Exchanged:

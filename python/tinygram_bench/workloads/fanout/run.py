@@ -65,7 +65,7 @@ class Fanout(TakesTurns):
     def own_ns(self, case: Case) -> int:
         return FanoutParameters.of(case).duration_ns
 
-    def waits_ns(self, case: Case, *, is_one_host: bool = True) -> int:  # noqa: ARG002 - others do
+    def waits_ns(self, case: Case) -> int:
         link = parse_link(case.link)
         waits_ns = 2 * link.rtt_ns + 2 * link.jitter_ns
         if link.bandwidth_bits_per_s is not None:

@@ -69,7 +69,7 @@ class Rr(TakesTurns):
     def own_ns(self, case: Case) -> int:
         return RrParameters.of(case).duration_ns or 0
 
-    def waits_ns(self, case: Case, *, is_one_host: bool = True) -> int:  # noqa: ARG002 - others do
+    def waits_ns(self, case: Case) -> int:
         link = parse_link(case.link)
         return link.rtt_ns + link.jitter_ns
 

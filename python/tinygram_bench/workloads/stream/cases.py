@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
@@ -17,7 +18,7 @@ from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import Direction, StreamParameters
 from tinygram_bench.model.result import Case, MessageBytes, Plan, Unavailable
 from tinygram_bench.model.strategies import parse_strategy
-from tinygram_bench.runs.slices import PACED_SLICE_NS
+from tinygram_bench.runs.slices import MOST_SLICES, stream_slice_ns
 from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.only import Named, in_words, parse_only
 from tinygram_bench.workloads.turns import in_turns
@@ -114,10 +115,17 @@ def _in_turns(options: StreamOptions, cases: Sequence[Case]) -> Iterator[Case]:
         timed,
         lambda case: least_ns(case, clients or 1),
         lone_too=clients is not None,
-        paced_slice_ns=PACED_SLICE_NS,
+        least_slice_ns=_least_slice_ns,
     )
     for alone, case in zip(cases, taking, strict=True):
         yield alone if case.parameters.slice_ns is None else _in_whole_slices(options, case)
+
+
+def _least_slice_ns(case: Case) -> int:
+    """A sender on another host can be told so many slices."""
+    asked = StreamParameters.of(case)
+    told_ns = (asked.duration_ns or 0) / MOST_SLICES if asked.direction == "reverse" else 0
+    return max(stream_slice_ns(case.rate_per_s), math.ceil(told_ns))
 
 
 def least_ns(case: Case, clients: int = 1) -> float:

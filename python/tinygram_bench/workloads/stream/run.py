@@ -14,8 +14,7 @@ from tinygram_bench.host.network.connections import Known
 from tinygram_bench.host.placement import Placement
 from tinygram_bench.host.probes.kernel import CounterFds
 from tinygram_bench.hosts.clock import notes_here, notes_there
-from tinygram_bench.links import LOCALHOST, parse_link
-from tinygram_bench.links.spec import LOOPBACK
+from tinygram_bench.links import LOCALHOST
 from tinygram_bench.loads.source import BURST_MESSAGES
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case
@@ -26,9 +25,8 @@ from tinygram_bench.processes.workers import RunError, contents, session_of
 from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.runs.stage import Address, Turn
 from tinygram_bench.runs.workload import Exchanged, TakesTurns, Waiting
-from tinygram_bench.statistics.workloads.loads import is_limit
 from tinygram_bench.tls.certificates import Identity
-from tinygram_bench.ways import runtimes
+from tinygram_bench.workloads.stream import slices as of_slices
 from tinygram_bench.workloads.stream.order import (
     Heard,
     Order,
@@ -44,17 +42,8 @@ PACKAGE = "tinygram_bench.workloads.stream"
 _RECEIVER, _SENDER = "receiver", "sender"
 _NOTES, _TURNS, _REPORT = "notes", "turns", "report"
 """Files that the two ends write."""
-_DELAYED_ACK_NS = 45_000_000
-"""An acknowledgement may be delayed for 40 ms, and a tick."""
-_CORKED_NS = 220_000_000
-"""What is corked flat out leaves after 200 ms (tcp(7)), a round trip, and a few ticks."""
-_QUEUED_NS = 10_000_000
-"""By then the slowest sender behind a queue has taken what is in it, 200 messages, and a receiver
-what a native sender has put into the socket's buffers."""
 _SEEDS_APART = 1_000_003
 """Between the seeds of two generators' arrivals: more rounds than there are."""
-_UNSENT = 3
-"""A send buffer grows to this many times what is on its way (tcp_sndbuf_expand in Linux: 2)."""
 
 
 class Stream(TakesTurns):
@@ -120,21 +109,11 @@ class Stream(TakesTurns):
     def own_ns(self, case: Case) -> int:
         return StreamParameters.of(case).duration_ns or 0
 
-    def waits_ns(self, case: Case, *, is_one_host: bool = True) -> int:
-        link = parse_link(case.link)
-        strategy = parse_strategy(case.strategy)
-        # Nagle's algorithm waits a round trip for an acknowledgement.
-        waits_ns = 2 * link.rtt_ns + 2 * link.jitter_ns + (strategy.duration_ns or 0)
-        if strategy.name == "nagle" and not (is_one_host and _is_acknowledged_at_once(case)):
-            waits_ns += _DELAYED_ACK_NS
-        if case.is_flat_out and strategy.name == "cork":
-            waits_ns += _CORKED_NS
-        if case.is_flat_out and (case.runtime in runtimes.HANDING_OVER or is_limit(case)):
-            waits_ns += _QUEUED_NS
-        if case.is_flat_out and link.bandwidth_bits_per_s is not None:
-            on_link_bits = link.bandwidth_bits_per_s * link.rtt_ns / 1e9 + 8 * link.queue_bytes
-            waits_ns += round(_UNSENT * on_link_bits / link.bandwidth_bits_per_s * 1e9)
-        return waits_ns
+    def waits_ns(self, case: Case) -> int:
+        return of_slices.waits_ns(case)
+
+    def waits_elsewhere_ns(self, case: Case) -> int:
+        return of_slices.waits_elsewhere_ns(case)
 
     def warmed_up(self, turn: Turn, address: Address | None, slices: Slices) -> Waiting:
         """Have the sender connect and warm up, and wait for its slices."""
@@ -234,17 +213,6 @@ class Stream(TakesTurns):
             certificate=_certificate(turn) if asked.tls else None,
             connections=case.connections,
         )
-
-
-def _is_acknowledged_at_once(case: Case) -> bool:
-    """Whether no acknowledgement is delayed: our receiver empties the connection's buffer at each
-    read, and Linux then acknowledges what was pushed (tcp_cleanup_rbuf).
-
-    On loopback alone, and not flat out: there the last segment of a slice may wait for more.
-    """
-    parameters = StreamParameters.of(case)
-    is_ours = parameters.receiver_command is None
-    return is_ours and case.link == LOOPBACK and not case.is_flat_out
 
 
 def _is_reverse(case: Case) -> bool:

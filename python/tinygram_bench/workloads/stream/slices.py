@@ -1,4 +1,6 @@
-"""What each slice of a stream says: the values that comparisons are made of."""
+"""What each slice of a stream says, the values that comparisons are made of; and how long its last
+messages may be on their way.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +11,32 @@ from statistics import fmean
 from msgspec import Struct
 
 from tinygram_bench import _native
+from tinygram_bench.links.spec import LOOPBACK, parse_link
 from tinygram_bench.loads.source import BURST_MESSAGES
+from tinygram_bench.model.parameters import StreamParameters
+from tinygram_bench.model.result import Case
+from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.runs.sliced import Values, counters_of, late_us, percentiles_us
 from tinygram_bench.runs.slices import Slices, Used
+from tinygram_bench.statistics.workloads.loads import is_limit
+from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.stream.order import Heard, Order, Report
 
 _LEAST_QUEUED = 12.5
 """Flat out, every 64th message is timed: slices in a row that have so many each make a block."""
+_DELAYED_ACK_NS = 45_000_000
+"""An acknowledgement may be delayed for 40 ms, and a tick."""
+_ACKNOWLEDGED_NS = 50_000
+"""On loopback an acknowledgement that is not delayed takes less."""
+_LEAST_RCV_MSS_BYTES = 536
+"""Linux takes no shorter segment for a full one (TCP_MSS_DEFAULT, tcp_initialize_rcv_mss)."""
+_CORKED_NS = 220_000_000
+"""What is corked flat out leaves after 200 ms (tcp(7)), a round trip, and a few ticks."""
+_QUEUED_NS = 10_000_000
+"""By then the slowest sender behind a queue has taken what is in it, 200 messages, and a receiver
+what a native sender has put into the socket's buffers."""
+_UNSENT = 3
+"""A send buffer grows to this many times what is on its way (tcp_sndbuf_expand in Linux: 2)."""
 
 
 class Found(Struct, frozen=True):
@@ -140,3 +161,47 @@ def _handed_over(
             past = bisect_left(times_ns, begin_ns + slices.slice_ns, lo=first)
             counts[slice] += min(past * BURST_MESSAGES, count) - first * BURST_MESSAGES
     return counts
+
+
+def waits_ns(case: Case) -> int:
+    """How long messages may be on their way after a slice, beside their time on this host."""
+    if _is_acknowledged_at_once(case):
+        return _waits_undelayed_ns(case)
+    return waits_elsewhere_ns(case)
+
+
+def waits_elsewhere_ns(case: Case) -> int:
+    """The same to another host, whose round trip is not in it."""
+    is_nagle = parse_strategy(case.strategy).name == "nagle"
+    return _waits_undelayed_ns(case) + (_DELAYED_ACK_NS if is_nagle else 0)
+
+
+def _waits_undelayed_ns(case: Case) -> int:
+    """How long messages may be on their way where no acknowledgement is delayed."""
+    link = parse_link(case.link)
+    strategy = parse_strategy(case.strategy)
+    # Nagle's algorithm waits a round trip for an acknowledgement.
+    waits_ns = 2 * link.rtt_ns + 2 * link.jitter_ns + (strategy.duration_ns or 0)
+    if case.is_flat_out and strategy.name == "cork":
+        waits_ns += _CORKED_NS
+    if case.is_flat_out and (case.runtime in runtimes.HANDING_OVER or is_limit(case)):
+        waits_ns += _QUEUED_NS
+    if case.is_flat_out and link.bandwidth_bits_per_s is not None:
+        on_link_bits = link.bandwidth_bits_per_s * link.rtt_ns / 1e9 + 8 * link.queue_bytes
+        waits_ns += round(_UNSENT * on_link_bits / link.bandwidth_bits_per_s * 1e9)
+    return waits_ns
+
+
+def _is_acknowledged_at_once(case: Case) -> bool:
+    """Whether no acknowledgement is delayed: our receiver empties the connection's buffer at each
+    read, and Linux then acknowledges small segments at once (tcp_cleanup_rbuf).
+
+    It does not where a segment is as long as the longest so far (tcp_measure_rcv_mss), nor flat
+    out, where the last segment of a slice waits for more. So on loopback alone, one message at a
+    time, and only where those that join behind one that is under way are few and small.
+    """
+    if case.rate_per_s is None or case.link != LOOPBACK or case.arrival == "onoff":
+        return False
+    joining = 1 + case.rate_per_s * _ACKNOWLEDGED_NS / 1e9
+    is_small = (case.burst or 1) == 1 and case.message_bytes.max * joining < _LEAST_RCV_MSS_BYTES
+    return is_small and StreamParameters.of(case).receiver_command is None

@@ -17,7 +17,7 @@ from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Plan
 from tinygram_bench.model.units import format_duration_ns
-from tinygram_bench.runs.slices import LEAST_MESSAGES, SLICE_NS
+from tinygram_bench.runs.slices import LEAST_MESSAGES, SLICE_NS, stream_slice_ns
 
 MOST_CLIENTS = 10_000
 
@@ -132,7 +132,7 @@ def _check_slices(case: Case, share: Case, clients: int) -> None:
             )
         return
     if slice_ns is None:
-        least_ns = round(LEAST_MESSAGES * 1e9 / share.rate_per_s)
+        least_ns = stream_slice_ns(share.rate_per_s)
         raise UsageError(
             f"{clients} clients share --rate {case.rate_per_s:g}, and a slice has at least "
             f"{LEAST_MESSAGES} messages of each: allow --duration {format_duration_ns(least_ns)} "
