@@ -147,7 +147,7 @@ def waits_ms(link: str, strategy: str, runtime: str = "loop", **load: Any) -> fl
     return Stream(1).waits_ns(case) / 1e6
 
 
-SMALL = {"message_bytes": MessageBytes(1, 100)}
+SMALL: dict[str, Any] = {"message_bytes": MessageBytes(1, 100)}
 
 
 def test_small_messages_behind_nagle_that_come_one_by_one_are_acknowledged_at_once() -> None:
@@ -155,9 +155,12 @@ def test_small_messages_behind_nagle_that_come_one_by_one_are_acknowledged_at_on
         assert waits_ms("loopback", "nagle", rates_per_s=(rate_per_s,), **SMALL) == waiting_ms
     slow: dict[str, Any] = {"rates_per_s": (1_000.0,)}
     assert waits_ms("rtt=1ms", "nagle", **slow, **SMALL) == 47
-    assert waits_ms("loopback", "nagle", **slow, message_bytes=MessageBytes(1, 536)) == 45
+    assert waits_ms("loopback", "nagle", **slow, message_bytes=MessageBytes(1, 524)) == 45
     assert waits_ms("loopback", "nagle", **slow, **SMALL, burst=4) == 45
-    assert waits_ms("loopback", "nagle", **slow, **SMALL, arrival="poisson") == 0
+    assert waits_ms("loopback", "nagle", **slow, **SMALL, tls=(True,)) == 45
+    for rate_per_s, waiting_ms in ((10_000.0, 0), (50_000.0, 45)):
+        poisson: dict[str, Any] = {"rates_per_s": (rate_per_s,), "arrival": "poisson"}
+        assert waits_ms("loopback", "nagle", **poisson, **SMALL) == waiting_ms
     assert waits_ms("loopback", "nagle", **slow, **SMALL, receiver_command="receive") == 45
     (case, *_) = planned(strategies=("nagle",), **slow, **SMALL).cases
     assert Stream(1).waits_elsewhere_ns(case) == 45_000_000

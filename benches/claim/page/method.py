@@ -47,8 +47,9 @@ def method(result: ClaimResult) -> str:
 - **Rounds**: in each, the cells in random order. Processes live for one round; the next round has
   other arrivals. Every byte is compared, and writes are counted.
 - **What decides a cell** is the mean delay + CPU time of a message, a microsecond of one as much as
-  of the other, slice by slice; flat out the time per message; and the CPU time of a message where
-  no fixed strategy keeps up. p50, p99 and CPU time alone stand beside, and do not decide.
+  of the other, slice by slice (but for the last one, whose CPU time is not known); flat out the
+  time per message; and the CPU time of a message where no fixed strategy keeps up. p50, p99 and CPU
+  time alone stand beside, and do not decide.
 - **Fair test**: the first {PICKING_ROUNDS} rounds pick the best fixed strategy, the later ones
   compare. All strategies run in the first {ALL_STRATEGIES_ROUNDS} rounds; then those that cost at
   most {HOPELESS:g} times the best; and then the best one and all that the rounds that pick do not

@@ -149,12 +149,12 @@ class DelayedAcks(Struct, frozen=True):
             return None
 
     def counted(self, slices: int) -> int | None:
-        """In all slices: one that is delayed may be sent long after the slice of its message."""
-        read = (*padded(self.begins, slices), *padded(self.ends, slices)[-1:])
+        """In all slices: those sent while a slice lasted, and not in the rest after it."""
+        pairs = zip(padded(self.begins, slices), padded(self.ends, slices), strict=True)
         return summed(
             [
                 None if before is None or after is None else _delayed(after) - _delayed(before)
-                for before, after in pairwise(read)
+                for before, after in pairs
             ]
         )
 

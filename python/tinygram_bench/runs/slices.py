@@ -22,8 +22,8 @@ from tinygram_bench.runs.edges import Clocks, DelayedAcks, Sched, Scheduled
 SLICE_NS = 20_000_000
 """The length of slices that nobody asked for, where a load does not need longer ones."""
 PACED_SLICE_NS = 10_000_000
-"""The same of a stream at a rate: what is compared lies nearer. Flat out, and where calls or
-echoes wait for one another, shorter slices gain nothing, and the gaps between them take longer."""
+"""The same of a stream at a rate: what is compared lies nearer. Flat out shorter slices gain
+little, and the gaps between them take longer (decision 0045)."""
 SETTLING_SHARE = 0.15
 """The first part of each slice is not measured: caches and the connection are cold."""
 DRAINING_SHARE = 0.15

@@ -197,9 +197,10 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "V2, compressed by zlib, in base64; 3 significant digits, values above an hour counted "
         "as one (hold_ns of the library: 1 digit, and ten seconds)",
         "slices": "figure → its value in each slice, where cases took turns, or in each block of "
-        "slices; null: too few messages. A block is as many slices in a row as have 500 messages "
-        "at the load's rate, for p99, and 5,000 for p99.9. `pacing_error_*_us`: how late the pacer "
-        "was with what is measured. `late_us`: how long after the end of a slice its last "
+        "slices; null: too few messages, or CPU time that is not known, as of the last slice. A "
+        "block is as many slices in a row as have 500 messages at the load's rate, for p99, and "
+        "5,000 for p99.9. `pacing_error_*_us`: how late the pacer was with what is measured. "
+        "`late_us`: how long after the end of a slice its last "
         "message came. `link_stood_still_us`: how much of a slice, and of the gap after it, its "
         "link's relay had no core. Of sizes whose samples alternate the time of the sample in "
         "each cycle, or, of over 1,000 cycles, the median of each block of cycles. Of a cluster, "

@@ -56,8 +56,8 @@ def doubt_on(
             return Doubt("no_figure", what)
     if not ratios and took_turns and not any(cycle_ratios(*samples, figure)):
         ways = " and ".join(way_of(each.case) for each in summaries)
-        what = f"the slices of {ways} have too few messages for {figure}: allow more time"
-        return Doubt("too_few_messages", f"{what} (--duration)")
+        what = f"the slices of {ways} are too few, or have too few messages, for {figure}"
+        return Doubt("too_few_messages", f"{what}: allow more time (--duration)")
     if took_turns and not all(map(is_known, map(median, cycle_ratios(*samples, figure)))):
         ways = " or ".join(way_of(each.case) for each in summaries)
         return Doubt("nothing_came", f"in most slices of a round nothing came to {ways}")

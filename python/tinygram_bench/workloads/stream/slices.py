@@ -4,6 +4,7 @@ messages may be on their way.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from statistics import fmean
@@ -28,8 +29,11 @@ _DELAYED_ACK_NS = 45_000_000
 """An acknowledgement may be delayed for 40 ms, and a tick."""
 _ACKNOWLEDGED_NS = 50_000
 """On loopback an acknowledgement that is not delayed takes less."""
-_LEAST_RCV_MSS_BYTES = 536
-"""Linux takes no shorter segment for a full one (TCP_MSS_DEFAULT, tcp_initialize_rcv_mss)."""
+_POISSON_DEVIATIONS = 3
+"""How many standard deviations above the mean of a Poisson distribution are no longer likely."""
+_LEAST_FULL_BYTES = 524
+"""Linux takes no segment with less for a full one: 536 bytes (TCP_MSS_DEFAULT), of which time
+stamps take 12."""
 _CORKED_NS = 220_000_000
 """What is corked flat out leaves after 200 ms (tcp(7)), a round trip, and a few ticks."""
 _QUEUED_NS = 10_000_000
@@ -165,23 +169,22 @@ def _handed_over(
 
 def waits_ns(case: Case) -> int:
     """How long messages may be on their way after a slice, beside their time on this host."""
-    if _is_acknowledged_at_once(case):
-        return _waits_undelayed_ns(case)
-    return waits_elsewhere_ns(case)
+    return _waits_ns(case, is_delayed=not _is_acknowledged_at_once(case))
 
 
 def waits_elsewhere_ns(case: Case) -> int:
     """The same to another host, whose round trip is not in it."""
-    is_nagle = parse_strategy(case.strategy).name == "nagle"
-    return _waits_undelayed_ns(case) + (_DELAYED_ACK_NS if is_nagle else 0)
+    return _waits_ns(case, is_delayed=True)
 
 
-def _waits_undelayed_ns(case: Case) -> int:
-    """How long messages may be on their way where no acknowledgement is delayed."""
+def _waits_ns(case: Case, *, is_delayed: bool) -> int:
+    """`is_delayed`: acknowledgements may be."""
     link = parse_link(case.link)
     strategy = parse_strategy(case.strategy)
     # Nagle's algorithm waits a round trip for an acknowledgement.
     waits_ns = 2 * link.rtt_ns + 2 * link.jitter_ns + (strategy.duration_ns or 0)
+    if strategy.name == "nagle" and is_delayed:
+        waits_ns += _DELAYED_ACK_NS
     if case.is_flat_out and strategy.name == "cork":
         waits_ns += _CORKED_NS
     if case.is_flat_out and (case.runtime in runtimes.HANDING_OVER or is_limit(case)):
@@ -194,14 +197,17 @@ def _waits_undelayed_ns(case: Case) -> int:
 
 def _is_acknowledged_at_once(case: Case) -> bool:
     """Whether no acknowledgement is delayed: our receiver empties the connection's buffer at each
-    read, and Linux then acknowledges small segments at once (tcp_cleanup_rbuf).
+    read, and Linux then acknowledges a segment at once (tcp_cleanup_rbuf).
 
-    It does not where a segment is as long as the longest so far (tcp_measure_rcv_mss), nor flat
-    out, where the last segment of a slice waits for more. So on loopback alone, one message at a
+    It does not where it may take a segment for a full one (tcp_measure_rcv_mss), nor for one that
+    has sent itself, as in a TLS handshake. So on loopback alone, in the clear, one message at a
     time, and only where those that join behind one that is under way are few and small.
     """
-    if case.rate_per_s is None or case.link != LOOPBACK or case.arrival == "onoff":
+    asked = StreamParameters.of(case)
+    is_ours = asked.receiver_command is None and not asked.tls and case.link == LOOPBACK
+    if not is_ours or case.rate_per_s is None or case.arrival == "onoff" or case.burst != 1:
         return False
-    joining = 1 + case.rate_per_s * _ACKNOWLEDGED_NS / 1e9
-    is_small = (case.burst or 1) == 1 and case.message_bytes.max * joining < _LEAST_RCV_MSS_BYTES
-    return is_small and StreamParameters.of(case).receiver_command is None
+    joining = case.rate_per_s * _ACKNOWLEDGED_NS / 1e9
+    if case.arrival == "poisson":
+        joining += _POISSON_DEVIATIONS * math.sqrt(joining)
+    return case.message_bytes.max * (1 + joining) < _LEAST_FULL_BYTES
