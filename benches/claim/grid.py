@@ -27,8 +27,7 @@ LINKS = ("rtt=1ms,bandwidth=1gbit", "rtt=5ms,bandwidth=1gbit")
 CYCLES = 10
 """Slices that each strategy of a cell has in a round."""
 _SLICE_NS = 10_000_000
-"""The length of a slice where a cell needs no longer one: as of
-`tinygram stream` at a rate."""
+"""The length of a slice where a cell needs no longer one, as of `tinygram stream` at a rate."""
 _LEAST_MESSAGES = 20
 _LEAST_BURSTS = 4
 _LEAST_ROUND_TRIPS = 20

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.support.plans import echo, stream
 
@@ -30,6 +32,13 @@ def test_a_slice_of_a_stream_has_twenty_messages(rate_per_s: float | None, slice
     rates = [] if rate_per_s is None else [float(rate_per_s)]
     plan = stream.planned(*LOOPS, takes_turns=True, rates_per_s=rates)
     assert slices_ms(plan) == [slice_ms] * 2
+
+
+def test_a_far_sender_has_no_more_slices_than_it_can_be_told() -> None:
+    minute: dict[str, Any] = {"rates_per_s": [10_000.0], "duration_ns": 60_000 * MS}
+    assert slices_ms(stream.planned(*LOOPS, takes_turns=True, **minute)) == [10] * 2
+    plan = stream.planned(*LOOPS, takes_turns=True, directions=("reverse",), **minute)
+    assert slices_ms(plan) == [15] * 2
 
 
 def test_a_stream_that_is_too_short_for_a_slice_is_alone() -> None:

@@ -37,7 +37,7 @@ GAP_NS = 1_000_000
 _BEFORE_NS = GAP_NS // 2
 """CPU clocks are read so long before a slice begins."""
 _MOST_LATE = 0.05
-"""They are known where they are read before it does, or at most so late, as a share of a slice."""
+"""They are known where they are read before that begins, or late by this share of it at most."""
 _MOST_OF_IT = 0.8
 """In so much of the time before a slice what else is counted is read."""
 

@@ -122,7 +122,7 @@ def _in_turns(options: StreamOptions, cases: Sequence[Case]) -> Iterator[Case]:
 
 
 def _least_slice_ns(case: Case) -> int:
-    """A sender on another host can be told so many slices."""
+    """In reverse slices are longer where there would be more than a far sender can be told."""
     asked = StreamParameters.of(case)
     told_ns = (asked.duration_ns or 0) / MOST_SLICES if asked.direction == "reverse" else 0
     return max(stream_slice_ns(case.rate_per_s), math.ceil(told_ns))
