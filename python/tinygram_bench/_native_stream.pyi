@@ -143,14 +143,16 @@ class Pacer:
         share: tuple[int, int] | None = None,
         spin: str = "alone",
         slices: tuple[Sequence[int], int, int] | None = None,
+        push_out_fd: int | None = None,
     ) -> Pacer:
         """Make the schedule, or of it only messages first, first + step, … (`share`).
 
         `spin`: how the end of a wait passes: `alone` spins, `yielding` spins and leaves the core
         to whoever else wants it, `never` sleeps, `noted` sleeps and has `late_ns`. With a share it
         never spins. `slices`: when the slices begin after the start, how long each is, and how
-        much of it settles; the schedule's own time stands still in between. ValueError for an
-        impossible parameter, which it names.
+        much of it settles; the schedule's own time stands still in between. `push_out_fd`: a
+        socket of which nothing is withheld between slices. ValueError for an impossible parameter,
+        which it names.
         """
 
     def start(self, start_ns: int) -> None:

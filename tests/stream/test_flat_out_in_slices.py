@@ -6,10 +6,12 @@ import sys
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.support.command import Command
 from tests.support.plans.stream import planned
 
 from tinygram_bench import _native
+from tinygram_bench.model.parameters import StreamParameters, StudySwitches
 from tinygram_bench.model.result import MessageBytes
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.runs.slices import Slices
@@ -164,6 +166,20 @@ def test_small_messages_behind_nagle_that_come_one_by_one_are_acknowledged_at_on
     assert waits_ms("loopback", "nagle", **slow, **SMALL, receiver_command="receive") == 45
     (case, *_) = planned(strategies=("nagle",), **slow, **SMALL).cases
     assert Stream(1).waits_elsewhere_ns(case) == 45_000_000
+
+
+def test_nobody_waits_for_what_is_pushed_out_at_a_rate() -> None:
+    def waiting_ms(**asked: Any) -> float:
+        case = planned(runtimes=("threads",), strategies=("nagle",), **asked).cases[0]
+        study = StudySwitches(pushes_out=True)
+        parameters = replace(StreamParameters.of(case), study=study)
+        return Stream(1).waits_ns(replace(case, parameters=parameters)) / 1e6
+
+    paced: dict[str, Any] = {"rates_per_s": (10_000.0,), "burst": 16}
+    assert waiting_ms(**paced) == 0
+    assert waiting_ms(**paced, link="rtt=1ms") == 2
+    assert waiting_ms(**paced, producers=(2,)) == 45
+    assert waiting_ms() == 55
 
 
 def test_what_waits_for_a_line_or_an_acknowledgement_arrives_before_the_next_slice() -> None:

@@ -1,11 +1,14 @@
 //! Releases the messages of a schedule when they are due: never early, everything that is due.
 
+mod pushed;
+
 use crate::{
     margin::{Clock, Margin, spin_until_ns},
     process::set_exact_timers,
     schedule::{Schedule, Slices},
     write_counts,
 };
+use pushed::Pushed;
 use std::{
     hint, io,
     ops::Range,
@@ -71,6 +74,8 @@ struct Sliced {
     settling_ns: u64,
     /// What was spun in each, settling or not.
     spun_ns: Vec<u64>,
+    /// The socket that nothing is withheld of between slices.
+    pushed: Option<Pushed>,
 }
 
 /// Waits for the due times of a [`Schedule`] and says which messages to send now.
@@ -153,15 +158,17 @@ impl Pacer {
 
     /// The same for a schedule that is [in slices](Schedule::in_slices), of each of which the first
     /// `settling_ns` are not measured, with notes of each slice: see [`Pacer::spin_cpu_ns_by_slice`]
-    /// and [`Pacer::errors_by_slice_ns`].
+    /// and [`Pacer::errors_by_slice_ns`]. Of the socket `push_out_fd` nothing is withheld between
+    /// slices ([`Pushed`]).
     #[must_use]
-    pub fn in_slices(self, slices: Slices, settling_ns: u64) -> Self {
+    pub fn in_slices(self, slices: Slices, settling_ns: u64, push_out_fd: Option<RawFd>) -> Self {
         let spun_ns = vec![0; slices.count()];
         Self {
             slices: Some(Sliced {
                 slices,
                 settling_ns,
                 spun_ns,
+                pushed: push_out_fd.map(Pushed::new),
             }),
             ..self.with_notes()
         }
@@ -189,6 +196,7 @@ impl Pacer {
     /// Block until something is due, or until `until_ns`: which messages to send now. The range
     /// is empty when the time passed with nothing due, or when all are released.
     pub fn wait(&mut self, until_ns: Option<u64>) -> Range<u64> {
+        self.push_out();
         let Some(due_ns) = self.next_due_ns() else {
             return self.released..self.released;
         };
@@ -285,8 +293,21 @@ impl Pacer {
 
     /// Release everything that is due now, without waiting.
     pub fn take_due(&mut self) -> Range<u64> {
+        self.push_out();
         self.asked_ns = monotonic_ns();
         self.release_due()
+    }
+
+    fn push_out(&mut self) {
+        let Some(sliced) = &mut self.slices else {
+            return;
+        };
+        if let Some(pushed) = &mut sliced.pushed {
+            let is_left = self.released < self.schedule.messages();
+            let next_due_ns = is_left.then(|| self.schedule.due_ns(self.released));
+            let slice = next_due_ns.and_then(|due_ns| sliced.slices.measuring(due_ns, 0));
+            pushed.before(self.released, slice);
+        }
     }
 
     fn on_spun(&mut self, due_ns: u64, spun_ns: u64) {

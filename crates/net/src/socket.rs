@@ -57,6 +57,31 @@ pub fn take_error(fd: RawFd) -> Option<i32> {
     (status == 0 && errno != 0).then_some(errno)
 }
 
+/// Have the kernel send what Nagle's algorithm or a cork withholds, and let it withhold again.
+/// TCP_NODELAY is off afterwards.
+///
+/// # Errors
+/// When `fd` is no TCP socket.
+pub fn push_out(fd: RawFd) -> io::Result<()> {
+    for is_on in [1, 0] {
+        let is_on: libc::c_int = is_on;
+        // SAFETY: the kernel reads one int.
+        let status = unsafe {
+            libc::setsockopt(
+                fd,
+                libc::IPPROTO_TCP,
+                libc::TCP_NODELAY,
+                ptr::from_ref(&is_on).cast(),
+                size_of_val(&is_on) as libc::socklen_t,
+            )
+        };
+        if status != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
 /// Hand `head` and then `tail` to the kernel in one write, without waiting; returns how many bytes
 /// it took, 0 when it takes none now. A reset is an error, not a signal.
 ///
@@ -167,7 +192,38 @@ mod tests {
     }
 
     #[test]
+    fn what_is_corked_leaves_when_it_is_pushed_out() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut receiver, _) = listener.accept().unwrap();
+        let fd = sender.as_raw_fd();
+        let is_on: libc::c_int = 1;
+        // SAFETY: the kernel reads one int.
+        let status = unsafe {
+            libc::setsockopt(
+                fd,
+                libc::IPPROTO_TCP,
+                libc::TCP_CORK,
+                ptr::from_ref(&is_on).cast(),
+                size_of_val(&is_on) as libc::socklen_t,
+            )
+        };
+        assert_eq!(status, 0);
+        // Where the host stands still for 200 ms the cork's own time is over.
+        let is_withheld = (0..10).any(|_| {
+            send_now(fd, b"hello", b"").unwrap();
+            let withheld_bytes = tcp_info(fd).unwrap().tcpi_notsent_bytes;
+            push_out(fd).unwrap();
+            assert_eq!(tcp_info(fd).unwrap().tcpi_notsent_bytes, 0);
+            receiver.read_exact(&mut [0; 5]).unwrap();
+            withheld_bytes == 5
+        });
+        assert!(is_withheld);
+    }
+
+    #[test]
     fn what_is_no_socket_is_an_error() {
+        assert!(push_out(-1).is_err());
         assert!(send_now(-1, b"x", b"").is_err());
         assert!(tcp_info(-1).is_err());
         assert!(send_queue_bytes(-1).is_err());

@@ -41,13 +41,15 @@ class StudySwitches(Value, frozen=True, omit_defaults=True, kw_only=True):
     """Switches that studies set, and no command does.
 
     `pacer_sleeps`: the pacer does not spin. `flat_out_burst`: messages that are handed over at one
-    instant.
+    instant. `pushes_out`: at a rate, what Nagle's algorithm withholds when a slice's last
+    message has been sent leaves then, so that nobody waits for it.
     Planted differences: `spin_ns`, `sleep_ns` (loads/planted.py), and `more_bytes`, by which each
     message is longer than the case says.
     """
 
     pacer_sleeps: bool = False
     flat_out_burst: int | None = None
+    pushes_out: bool = False
     spin_ns: int = 0
     sleep_ns: int = 0
     more_bytes: int = 0

@@ -50,6 +50,7 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
     "StudySwitches": {
         "pacer_sleeps": "whether the pacer sleeps until a message is due, and does not spin",
         "flat_out_burst": "messages that are handed over at one instant; null: as the bench does",
+        "pushes_out": "whether Nagle's algorithm withholds nothing between slices",
         "spin_ns": "how long the sender computes before it hands over a message, in ns",
         "sleep_ns": "how long it sleeps before one message in a hundred, in ns",
         "more_bytes": "by how many bytes each message is longer than the case says",

@@ -153,7 +153,7 @@ fn all_that_is_spun_is_spun_in_a_slice_also_while_it_settles() {
     let schedule = schedule.in_slices(&slices);
     // Where a busy host ends each sleep too late, nothing is left to spin, and it is tried again.
     let has_spun = (0..10).any(|_| {
-        let mut pacer = Pacer::new(schedule.clone()).in_slices(slices.clone(), 0);
+        let mut pacer = Pacer::new(schedule.clone()).in_slices(slices.clone(), 0, None);
         pacer.start(monotonic_ns() + 1_000_000);
         while pacer.next_due_ns().is_some() {
             pacer.wait(None);
@@ -171,7 +171,7 @@ fn errors_are_told_by_the_slice_in_which_a_message_was_due_once_it_has_settled()
     let slices = Slices::new(vec![0, 20_000_000, 40_000_000], 5_000_000).unwrap();
     let schedule = Schedule::new(1_000.0, Arrival::Constant, 1, 15_000_000, 1).unwrap();
     let alone = pacer(1_000.0, 3).with_notes();
-    let mut pacer = Pacer::new(schedule.in_slices(&slices)).in_slices(slices, 2_000_000);
+    let mut pacer = Pacer::new(schedule.in_slices(&slices)).in_slices(slices, 2_000_000, None);
     pacer.start(monotonic_ns());
     while pacer.next_due_ns().is_some() {
         pacer.wait(None);

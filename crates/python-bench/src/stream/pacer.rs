@@ -60,9 +60,9 @@ impl Pacer {
     #[new]
     #[expect(
         clippy::too_many_arguments,
-        reason = "the schedule's five, and three of the pacer"
+        reason = "the schedule's five, and four of the pacer"
     )]
-    #[pyo3(signature = (rate_per_s, arrival, burst, duration_ns, seed, share=None, spin="alone", slices=None))]
+    #[pyo3(signature = (rate_per_s, arrival, burst, duration_ns, seed, share=None, spin="alone", slices=None, push_out_fd=None))]
     fn new(
         rate_per_s: f64,
         arrival: &str,
@@ -72,6 +72,7 @@ impl Pacer {
         share: Option<(u64, NonZeroU64)>,
         spin: &str,
         slices: Option<SliceTable>,
+        push_out_fd: Option<i32>,
     ) -> PyResult<Self> {
         let mut whole = schedule(rate_per_s, arrival, burst, duration_ns, seed)?;
         let slices = slices.map(self::slices).transpose()?;
@@ -97,7 +98,7 @@ impl Pacer {
         Ok(Self {
             inner: match slices {
                 None => inner,
-                Some((slices, settling_ns)) => inner.in_slices(slices, settling_ns),
+                Some((slices, settling_ns)) => inner.in_slices(slices, settling_ns, push_out_fd),
             },
         })
     }

@@ -81,8 +81,9 @@ class Order(Value, frozen=True):
     where. `client`: by what the connections of the end that connects are known. `counter_fds`: what
     is read of the kernel's counters (probes/kernel.py). `report_fd`: the file that it leaves its
     `Report` in. With `slices` the sender answers `Warm` when it has warmed up, and waits for a
-    `Start`. `certificate`: the one that its receiver must show, null: nothing is encrypted; it is
-    then told `Arrived` when the warm-up has.
+    `Start`. `pushes_out`: Nagle's algorithm withholds nothing between slices. `certificate`: the
+    one that its receiver must show, null: nothing is encrypted; it is then told `Arrived` when the
+    warm-up has.
     """
 
     port: int
@@ -106,6 +107,7 @@ class Order(Value, frozen=True):
     client: Known = Known()
     report_fd: int = -1
     slices: Slices | None = None
+    pushes_out: bool = False
     certificate: str | None = None
     connections: int = 1
 

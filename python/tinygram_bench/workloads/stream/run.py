@@ -210,6 +210,7 @@ class Stream(TakesTurns):
             client=link.client if asked.receiver_command is None else Known(),
             report_fd=_memory(turn, _REPORT),
             slices=slices,
+            pushes_out=of_slices.is_pushed_out(case),
             certificate=_certificate(turn) if asked.tls else None,
             connections=case.connections,
         )

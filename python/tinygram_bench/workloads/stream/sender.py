@@ -130,11 +130,12 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
             busy.start()
         return start_ns
 
+    push_out_fd = probes[0].fileno() if order.pushes_out else None
     source = _source_of(order)(
         pool,
         order.warm_up,
         order.messages,
-        None if order.producers > 1 else _pacer(order),
+        None if order.producers > 1 else _pacer(order, push_out_fd=push_out_fd),
         has_arrived,
         on_start,
         way.strategy.duration_ns or 0,
@@ -218,7 +219,9 @@ def _started_ns() -> int:
     return since_boot_ns - suspended_ns
 
 
-def _pacer(order: Order, share: tuple[int, int] | None = None) -> _native.Pacer | None:
+def _pacer(
+    order: Order, share: tuple[int, int] | None = None, push_out_fd: int | None = None
+) -> _native.Pacer | None:
     pace, slices = order.pace, order.slices
     if pace is None:
         return None
@@ -231,6 +234,7 @@ def _pacer(order: Order, share: tuple[int, int] | None = None) -> _native.Pacer 
         share,
         spin_of(order),
         None if slices is None else slices.native,
+        push_out_fd,
     )
 
 

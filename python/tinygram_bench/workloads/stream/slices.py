@@ -183,7 +183,7 @@ def _waits_ns(case: Case, *, is_delayed: bool) -> int:
     strategy = parse_strategy(case.strategy)
     # Nagle's algorithm waits a round trip for an acknowledgement.
     waits_ns = 2 * link.rtt_ns + 2 * link.jitter_ns + (strategy.duration_ns or 0)
-    if strategy.name == "nagle" and is_delayed:
+    if strategy.name == "nagle" and is_delayed and not is_pushed_out(case):
         waits_ns += _DELAYED_ACK_NS
     if case.is_flat_out and strategy.name == "cork":
         waits_ns += _CORKED_NS
@@ -193,6 +193,15 @@ def _waits_ns(case: Case, *, is_delayed: bool) -> int:
         on_link_bits = link.bandwidth_bits_per_s * link.rtt_ns / 1e9 + 8 * link.queue_bytes
         waits_ns += round(_UNSENT * on_link_bits / link.bandwidth_bits_per_s * 1e9)
     return waits_ns
+
+
+def is_pushed_out(case: Case) -> bool:
+    """Whether Nagle's algorithm withholds nothing of a case between its slices.
+
+    Flat out there is no last message of a slice, and one of several producers does not know it.
+    """
+    is_asked = StreamParameters.of(case).study.pushes_out and case.rate_per_s is not None
+    return is_asked and case.strategy == "nagle" and case.producers == case.connections == 1
 
 
 def _is_acknowledged_at_once(case: Case) -> bool:
