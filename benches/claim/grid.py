@@ -24,10 +24,13 @@ PRODUCERS = 8
 """Threads that hand messages over in some cells of `threads`; elsewhere one."""
 LINKS = ("rtt=1ms,bandwidth=1gbit", "rtt=5ms,bandwidth=1gbit")
 """What lies between the hosts in the cells of grid `links`."""
-CYCLES = 10
-"""Slices that each strategy of a cell has in a round."""
-_SLICE_NS = 10_000_000
-"""The length of a slice where a cell needs no longer one, as of `tinygram stream` at a rate."""
+_PACED_SLICE_NS = 5_000_000
+_FLAT_OUT_SLICE_NS = 10_000_000
+"""The length of a slice where a cell needs no longer one."""
+_OWN_NS = 130_000_000
+"""How long each strategy of a cell sends in a round, in all of its slices together."""
+_LEAST_CYCLES = 10
+"""It has so many slices in any case."""
 _LEAST_MESSAGES = 20
 _LEAST_BURSTS = 4
 _LEAST_ROUND_TRIPS = 20
@@ -97,16 +100,22 @@ class Cell(Value, frozen=True):
     @property
     def slice_ns(self) -> int:
         """The length of a slice: some messages, bursts and round trips of the link fit into it."""
-        least_ns = [_SLICE_NS, _LEAST_ROUND_TRIPS * parse_link(self.link).rtt_ns]
+        least_ns = [_FLAT_OUT_SLICE_NS, _LEAST_ROUND_TRIPS * parse_link(self.link).rtt_ns]
         if self.rate_per_s is not None:
+            least_ns[0] = _PACED_SLICE_NS
             messages = max(_LEAST_MESSAGES, _LEAST_BURSTS * self.burst)
             least_ns.append(round(messages / self.rate_per_s * 1e9))
         return max(least_ns)
 
     @property
+    def cycles(self) -> int:
+        """How many slices each strategy has in a round."""
+        return max(_LEAST_CYCLES, _OWN_NS // self.slice_ns)
+
+    @property
     def duration_ns(self) -> int:
         """How long each strategy sends in a round, in all of its slices together."""
-        return CYCLES * self.slice_ns
+        return self.cycles * self.slice_ns
 
     @property
     def strategies(self) -> tuple[str, ...]:
@@ -138,7 +147,9 @@ class Cell(Value, frozen=True):
         )
         (case,) = plan_stream(options).cases
         study = StudySwitches(
-            pacer_sleeps=is_paced, flat_out_burst=None if is_paced else self.burst
+            pacer_sleeps=is_paced,
+            flat_out_burst=None if is_paced else self.burst,
+            pushes_out=is_paced,
         )
         return msgspec.structs.replace(
             case,

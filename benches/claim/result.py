@@ -29,7 +29,7 @@ from claim.planned import PlannedRun
 from claim.runs import FigureName, Measured
 from claim.study import measured_of
 from tinygram_bench.model.errors import UsageError
-from tinygram_bench.model.result import Result
+from tinygram_bench.model.result import Case, Result
 from tinygram_bench.model.value import Value
 
 
@@ -62,13 +62,15 @@ class About(Value, frozen=True):
 class ClaimResult:
     """What a result file of the bench says of the claim.
 
-    `is_early`: whether it lacks rounds before the first look. `judged_by`: the hash of
-    the code that judged now, which need not be that of the measurement (`Code.judge_sha256`).
+    `cases`: the strategies of the cells, as they were measured. `is_early`: whether it lacks rounds
+    before the first look. `judged_by`: the hash of the code that judged now, which need not be that
+    of the measurement (`Code.judge_sha256`).
     """
 
     grid: str
     set: Set
     cells: tuple[Cell, ...]
+    cases: tuple[Case, ...]
     code: Code
     environment: dict[str, Any]
     started_at: str
@@ -100,6 +102,7 @@ def claim_of(result: Result) -> ClaimResult:
         grid=about.grid,
         set=about.set,
         cells=cells,
+        cases=result.plan.cases,
         code=about.code,
         environment=result.environment,
         started_at=result.started_at or "",

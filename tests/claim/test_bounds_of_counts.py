@@ -8,13 +8,13 @@ from itertools import product
 from math import exp
 
 import pytest
-from claim.grid import CYCLES, OURS, Cell
+from claim.grid import OURS, Cell
 from claim.judging.compare import MARGIN
 from claim.judging.counts import predicted
 from claim.judging.judge import verdicts_of
 from claim.judging.samples import Samples
 from claim.runs import Measured
-from tests.claim.worlds import changed, runs_of
+from tests.claim.worlds import CYCLES, changed, runs_of
 
 PATH_NS = 15_000.0
 """From a write to its receipt."""

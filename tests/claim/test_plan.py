@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
-from claim.grid import CYCLES, GRIDS, OURS, PRODUCERS, RUNTIMES, SETS, is_run_twice
+from claim.grid import GRIDS, OURS, PRODUCERS, RUNTIMES, SETS, is_run_twice
 from claim.judging.compare import ALL_STRATEGIES_ROUNDS, LOOKS, PICKING_ROUNDS
 from claim.judging.judge import verdicts_of
 from claim.judging.samples import Samples
@@ -44,9 +44,12 @@ def test_all_strategies_of_a_cell_are_paced_and_bursting_alike_and_take_turns() 
         assert StreamParameters.of(paced).study.pacer_sleeps is True
         assert StreamParameters.of(free).study.pacer_sleeps is False
         assert StreamParameters.of(free).study.flat_out_burst == FLAT_OUT.burst
+        assert StreamParameters.of(paced).study.pushes_out is True
+        assert StreamParameters.of(free).study.pushes_out is False
         for case, cell in ((paced, LOOP), (free, FLAT_OUT)):
             assert case.parameters.slice_ns == cell.slice_ns
-            assert StreamParameters.of(case).duration_ns == CYCLES * cell.slice_ns
+            assert StreamParameters.of(case).duration_ns == cell.cycles * cell.slice_ns
+            assert cell.cycles >= 10
 
 
 def test_side_by_side_every_strategy_has_processes_of_its_own() -> None:

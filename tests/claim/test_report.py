@@ -23,7 +23,8 @@ from tests.support.small_result import RESULT
 
 from tinygram_bench.model import store
 from tinygram_bench.model.errors import UsageError
-from tinygram_bench.model.result import Plan, Result, Run
+from tinygram_bench.model.parameters import StreamParameters, StudySwitches
+from tinygram_bench.model.result import Case, Plan, Result, Run
 
 CELLS = (LOOP, FLAT_OUT, Cell("threads", 50_000.0, "onoff", 4, 100))
 COSTS = {**EQUAL, "combine": 100_000.0}
@@ -34,6 +35,7 @@ def result_of(runs: list[Measured]) -> ClaimResult:
         grid="full",
         set=SETS["tuning"],
         cells=CELLS,
+        cases=tuple(run.case(CELLS, "same") for run in all_runs(CELLS)),
         code=code(),
         environment={"kernel": "6.1"},
         started_at="2026-01-01T00:00:00Z",
@@ -118,6 +120,24 @@ def slices_of(run: Measured) -> dict[str, tuple[float | None, ...]]:
         "cpu_s_per_million": in_us["cpu"],
         "late_us": late_us,
     }
+
+
+def test_the_method_tells_of_the_slices_that_were_measured(held: ClaimResult) -> None:
+    page = report.page(held, "", "")
+    assert "in\n  13 to 26 slices each, of 5 to 10 ms" in page
+    assert "pushed out by the sender" in page
+    before = [in_long_slices(case) for case in held.cases]
+    page = report.page(replace(held, cases=tuple(before)), "", "")
+    assert "in\n  10 to 10 slices each, of 20 to 20 ms" in page
+    assert "pushed out by the sender" not in page
+
+
+def in_long_slices(case: Case) -> Case:
+    asked = StreamParameters.of(case)
+    asked = msgspec.structs.replace(
+        asked, slice_ns=20_000_000, duration_ns=200_000_000, study=StudySwitches()
+    )
+    return msgspec.structs.replace(case, parameters=asked)
 
 
 def test_the_page_is_the_same_from_the_benchs_result_file(

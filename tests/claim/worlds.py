@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from math import exp
 
 import msgspec
-from claim.grid import CYCLES, OURS, Cell
+from claim.grid import OURS, Cell
 from claim.judging.compare import LOOKS
 from claim.planned import runs_of_cell
 from claim.runs import Costs, FigureName, Measured
 
+CYCLES = 10
+"""Slices of each run."""
 LOOP = Cell("loop", 10_000.0, "poisson", 1, 100)
 FLAT_OUT = Cell("loop", None, None, 64, 100)
 EQUAL: Mapping[str, float] = dict.fromkeys(LOOP.strategies, 100_000.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from claim.grid import CYCLES, OURS, fixed_strategies
+from claim.grid import OURS, fixed_strategies
 from claim.judging.compare import (
     ALL_STRATEGIES_ROUNDS,
     LARGE_LOSS,
@@ -16,14 +16,28 @@ from claim.judging.doubts import MOST_BEHIND_NS
 from claim.page.wording import percent
 from claim.plan import HOPELESS
 from claim.result import ClaimResult, runtimes_of
+from tinygram_bench.model.parameters import StreamParameters
+
+_PUSHED_OUT = """at a rate, what Nagle's algorithm still withholds when a slice's last
+  message has been sent leaves then, pushed out by the sender, and so does what it withholds of the
+  next slice's first ones, which are not measured. Withheld, it would come up to 44 ms later, and
+  all would wait for it. So a hold of `nagle` is at most a slice long: where acknowledgements are
+  delayed and a run that never stops would be held up for 40 ms, its delay here is a lower bound,
+  and favours it; the pushes are in its CPU time (decision 0046)."""
+_WAITED_FOR = """what Nagle's algorithm withholds is waited for until an acknowledgement comes,
+  which may be delayed by 40 ms."""
 
 
 def method(result: ClaimResult) -> str:
     """The section."""
     errors = ", ".join(f"{100 * error:.2g} %" for error in LOOK_ERRORS)
     looks = ", ".join(map(str, LOOKS))
-    lengths = sorted({cell.slice_ns / 1e6 for cell in result.cells})
-    lasting = f"{lengths[0]:g} to {lengths[-1]:g} ms" if lengths else "no time"
+    asked = [StreamParameters.of(case) for case in result.cases]
+    lengths = sorted({each.slice_ns for each in asked if each.slice_ns})
+    lasting = f"{lengths[0] / 1e6:g} to {lengths[-1] / 1e6:g} ms"
+    cycles = sorted({(each.duration_ns or 0) // each.slice_ns for each in asked if each.slice_ns})
+    so_many = f"{cycles[0]} to {cycles[-1]}"
+    ends = _PUSHED_OUT if any(each.study.pushes_out for each in asked) else _WAITED_FOR
     rivals = dict.fromkeys(
         name for runtime in runtimes_of(result) for name in fixed_strategies(runtime)
     )
@@ -33,9 +47,10 @@ def method(result: ClaimResult) -> str:
   `threads` the rule of `{OURS}` includes who writes (decision 0010): the fixed ones leave what is
   held to the writing thread, as they do for users.
 - **Cells**: {len(result.cells)}, all listed above. In a round all strategies of a cell that run in
-  it are up side by side, each with its own processes and connection, and take turns in {CYCLES}
-  slices each, of {lasting}, every cycle in a new random order and over the same arrivals. What is
-  compared lies milliseconds apart (decision 0023).
+  it are up side by side, each with its own processes and connection, and take turns in
+  {so_many} slices each, of {lasting}, every cycle in a new random order and over the same arrivals.
+  What is compared lies milliseconds apart (decision 0023).
+- **The ends of slices**: {ends}
 - **Latency** is from due to received, without what the pacer was late with that message (from when
   it was due, or asked for if that was later). The pacer sleeps, for all strategies alike, and spins
   nowhere. What a strategy's own work delays the pacer's wake-up is taken off, too.

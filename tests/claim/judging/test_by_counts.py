@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from claim.grid import CYCLES, OURS, Cell
+from claim.grid import OURS, Cell
 from claim.judging.compare import LOOKS
 from claim.judging.counts import MOST_BUSY, MOST_UNLIKE, predicted
 from claim.judging.judge import Verdict, count_cells, verdicts_of
@@ -13,7 +13,7 @@ from claim.judging.samples import Samples
 from claim.runs import Measured
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.claim.worlds import EQUAL, FLAT_OUT, LOOP, changed, even_noise, late, runs_of
+from tests.claim.worlds import CYCLES, EQUAL, FLAT_OUT, LOOP, changed, even_noise, late, runs_of
 
 from tinygram_bench.model.result import Figure
 

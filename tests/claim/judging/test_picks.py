@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from claim.grid import CYCLES, OURS
+from claim.grid import OURS
 from claim.judging.compare import ALL_STRATEGIES_ROUNDS, PICKING_ROUNDS
 from claim.judging.picks import best_fixed, near_best, picking_figure
 from claim.judging.samples import Samples
 from claim.plan import HOPELESS, strategies_of
 from claim.runs import Measured
 from tests.claim.worlds import (
+    CYCLES,
     EQUAL,
     FLAT_OUT,
     LOOP,
