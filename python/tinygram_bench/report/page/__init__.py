@@ -17,6 +17,7 @@ from functools import cache
 from importlib.resources import files
 from itertools import groupby
 from typing import Any
+from urllib.parse import quote
 
 import jinja2
 import msgspec
@@ -34,6 +35,8 @@ from tinygram_bench.report.exports.pictures import VEGA_LITE
 ANSWER_SENTENCES = 2
 """The number of sentences above the first chart; the others can be unfolded."""
 
+_IN_ADDRESSES = ",/:;@"
+"""What an address may have as it is, beside letters, digits and `-._~`."""
 _GLOBALS = "window.vegaEmbed = vegaEmbed;"
 
 
@@ -135,8 +138,7 @@ def _csv_url(chart: Chart) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(chart.columns.values())
     writer.writerows([row[name] for name in chart.columns] for row in chart.rows)
-    packed = base64.b64encode(text.getvalue().encode()).decode()
-    return f"data:text/csv;charset=utf-8;base64,{packed}"
+    return f"data:text/csv;charset=utf-8,{quote(text.getvalue(), safe=_IN_ADDRESSES)}"
 
 
 @cache
