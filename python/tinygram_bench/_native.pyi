@@ -3,6 +3,7 @@
 Times are CLOCK_MONOTONIC in nanoseconds. Calls that may block or run long release the GIL. Its
 Histogram is the library's, compiled a second time: neither module takes the other's objects."""
 
+from collections.abc import Sequence
 from typing import ClassVar, final
 
 from tinygram_bench._native_diag import SocketDiag, SocketProbe, proc_sockets, socket_options
@@ -175,6 +176,9 @@ class Histogram:
 
     def subtract(self, other: Histogram) -> None:
         """Take all of `other`'s values away; ValueError when some are not here."""
+
+    def thinned(self, kept_ns: Sequence[int]) -> Histogram:
+        """The same count, extremes, mean, counts below and at each of these; less in between."""
 
     def percentile_ns(self, percentile: float) -> int:
         """The value that `percentile` (0 … 100) of all values do not exceed; 0 when empty."""

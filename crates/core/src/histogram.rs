@@ -1,5 +1,7 @@
 mod encoding;
 
+use std::collections::BTreeMap;
+
 use thiserror::Error;
 
 /// Values above one hour count as one hour, in nanoseconds.
@@ -104,6 +106,40 @@ impl Histogram {
         }
     }
 
+    /// A histogram with the same count, extremes and mean, and as many values below each of `kept_ns`
+    /// and at it. In between it has less detail, and takes less room when it is stored.
+    ///
+    /// Neighbouring counts move to their mean. Where that lies between two values, it is those two
+    /// that share the counts, so that the sum stays.
+    pub fn thinned(&self, kept_ns: &[u64]) -> Self {
+        let all = &self.inner;
+        let extremes = [self.min_ns(), self.max_ns()];
+        let kept = kept_ns.iter().chain(&extremes);
+        let mut kept: Vec<u64> = kept.map(|&each| all.lowest_equivalent(each)).collect();
+        kept.sort_unstable();
+        // Neighbours are counts between the same kept values, in buckets of the same width.
+        let mut groups = BTreeMap::<(usize, usize, u64), (u64, u64)>::new();
+        for step in all.iter_recorded() {
+            let low = all.lowest_equivalent(step.value_iterated_to());
+            let width = all.equivalent_range(low);
+            let below = kept.partition_point(|&each| each < low);
+            let up_to = kept.partition_point(|&each| each <= low);
+            let (count, places) = groups.entry((below, up_to, width)).or_default();
+            *count += step.count_at_value();
+            *places += step.count_at_value() * (low / width);
+        }
+        let mut inner = hdrhistogram::Histogram::new_from(all);
+        for ((_, _, width), (count, places)) in groups {
+            let (place, next) = (places / count, places % count);
+            inner.saturating_record_n(place * width, count - next);
+            // None of a value would still raise the maximum.
+            if next > 0 {
+                inner.saturating_record_n((place + 1) * width, next);
+            }
+        }
+        Self { inner }
+    }
+
     /// The standard V2 form, not compressed.
     pub fn to_bytes(&self) -> Vec<u8> {
         encoding::encoded(&self.inner)
@@ -179,6 +215,29 @@ mod tests {
             let back = Histogram::from_bytes(&histogram.to_bytes()).unwrap();
             prop_assert_eq!(back.percentile_ns(percent), found);
             prop_assert_eq!(back.count(), histogram.count());
+        }
+
+        #[test]
+        fn a_thinned_one_has_the_same_count_extremes_mean_and_kept_percentiles(
+            values in proptest::collection::vec(0u64..10_000_000_000, 0..200),
+            others in proptest::collection::vec(0u64..10_000_000, 0..200),
+            percents in proptest::collection::vec(0.0f64..100.0, 0..4),
+        ) {
+            let fill = |values: &[u64]| { let mut h = Histogram::new(); values.iter().for_each(|&v| h.record(v)); h };
+            let (one, other) = (fill(&values), fill(&others));
+            let mut both = one.clone();
+            both.merge(&other);
+            let kept: Vec<u64> = percents.iter().flat_map(|&percent| [one.percentile_ns(percent), both.percentile_ns(percent)]).collect();
+            let thin = one.thinned(&kept);
+            prop_assert_eq!((thin.count(), thin.min_ns(), thin.max_ns()), (one.count(), one.min_ns(), one.max_ns()));
+            prop_assert!((thin.mean_ns() - one.mean_ns()).abs() <= one.mean_ns() * 1e-12);
+            let mut both_thin = thin.clone();
+            both_thin.merge(&other.thinned(&kept));
+            for percent in percents {
+                prop_assert_eq!(thin.percentile_ns(percent), one.percentile_ns(percent));
+                prop_assert_eq!(both_thin.percentile_ns(percent), both.percentile_ns(percent));
+            }
+            prop_assert_eq!(thin.thinned(&kept), thin.clone());
         }
 
         #[test]
