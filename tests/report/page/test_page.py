@@ -87,6 +87,7 @@ def test_it_reads_back_as_the_results_that_it_shows(
 
 def test_it_asks_for_nothing_and_is_small(page: str) -> None:
     assert len(page.encode()) <= MAX_BYTES
+    assert "What lies between is in the result" not in page
     elements = Elements(page)
     addresses = [
         address

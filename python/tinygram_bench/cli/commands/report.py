@@ -28,7 +28,6 @@ from tinygram_bench.report.exports.hdr_log import hdr_log
 from tinygram_bench.report.exports.markdown import report_markdown
 from tinygram_bench.report.exports.summaries_csv import summaries_csv
 
-_LARGE_PAGE_BYTES = 1_500_000
 _EXAMPLE_FOLDER = "--svg /tmp/charts"
 
 
@@ -122,8 +121,8 @@ def _hand_on(
         else:
             store.write(path, text.encode(), _example(option))
             print(f"Saved: {path}", file=told_on)
-            if option == "--html" and len(text.encode()) > _LARGE_PAGE_BYTES:
-                _tell_large(path, len(text.encode()))
+            if option == "--html":
+                _tell_if_large(path, len(text.encode()))
     if svg:
         print(f"Saved: {_draw(results, svg)} charts in {svg}", file=told_on)
     if is_markdown:
@@ -132,12 +131,15 @@ def _hand_on(
         _show(results, with_notes)
 
 
-def _tell_large(path: Path, page_bytes: int) -> None:
-    print(
-        f"tinygram: {path} has {page_bytes / 1e6:.1f} MB, most of which is the results inside it; "
-        "pages of fewer results are smaller",
-        file=sys.stderr,
-    )
+def _tell_if_large(path: Path, page_bytes: int) -> None:
+    from tinygram_bench.report.page import LARGE_BYTES
+
+    if page_bytes > LARGE_BYTES:
+        print(
+            f"tinygram: {path} has {page_bytes / 1e6:.1f} MB, though it holds of each histogram "
+            "only what is told of it; pages of fewer results are smaller",
+            file=sys.stderr,
+        )
 
 
 def _page(results: Sequence[Named]) -> str:

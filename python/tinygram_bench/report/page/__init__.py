@@ -1,7 +1,8 @@
 """One HTML page of results that needs nothing from elsewhere: answer, why, charts, tables, notes.
 
 Laws: the page asks for nothing over the network, and its content policy forbids that; all text from
-a result is escaped; what a chart draws is also a table and a download; the results are inside.
+a result is escaped; what a chart draws is also a table and a download; the results are inside,
+and where these make a page large, their histograms are thinned (thinning.py).
 A section of the page is a block in page.html.jinja, and its values are in `_seen`.
 """
 
@@ -13,7 +14,7 @@ import gzip
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from itertools import groupby
 from typing import Any
@@ -31,7 +32,10 @@ from tinygram_bench.report.charts import charts_of
 from tinygram_bench.report.charts.chart import Cell, Chart
 from tinygram_bench.report.document import full_notes
 from tinygram_bench.report.exports.pictures import VEGA_LITE
+from tinygram_bench.report.page.thinning import thinned
 
+LARGE_BYTES = 1_500_000
+"""A page is large that has more."""
 ANSWER_SENTENCES = 2
 """The number of sentences above the first chart; the others can be unfolded."""
 
@@ -44,7 +48,8 @@ def page_html(results: Sequence[Named], version: str) -> str:
     """The page; `version`: that of the tinygram that makes it."""
     seen = [_seen(each, at) for at, each in enumerate(results)]
     drawn = {chart["id"]: chart["spec"] for each in seen for chart in each["charts"]}
-    return _template().render(
+    page_with = partial(
+        _template().render,
         results=seen,
         names=", ".join(each.name for each in results),
         version=version,
@@ -52,9 +57,17 @@ def page_html(results: Sequence[Named], version: str) -> str:
         vega=_vega() if drawn else None,
         style=Markup(_text("page.css")),
         script=Markup(_text("page.js")),
-        embedded=Markup(
-            "\n".join(element_of(each.name, msgspec.json.encode(each.result)) for each in results)
-        ),
+    )
+    page = page_with(embedded=_embedded(results), is_thinned=False)
+    if len(page.encode()) > LARGE_BYTES:
+        results = [Named(each.name, thinned(each.result)) for each in results]
+        page = page_with(embedded=_embedded(results), is_thinned=True)
+    return page
+
+
+def _embedded(results: Sequence[Named]) -> Markup:
+    return Markup(
+        "\n".join(element_of(each.name, msgspec.json.encode(each.result)) for each in results)
     )
 
 

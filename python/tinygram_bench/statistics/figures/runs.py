@@ -20,6 +20,8 @@ FLAT_OUT_ONLY = ("throughput_per_s", "run_time_s")
 PACED_ONLY = ("messages_per_release",)
 MIN_SAMPLES_BEYOND = 10
 TAIL_PER_MILLION = {"p50": 500_000, "p99": 10_000, "p99_9": 1_000, "p99_99": 100}
+TOLD_PERCENTILES = tuple(100 - beyond / 10_000 for beyond in TAIL_PER_MILLION.values())
+"""The percentiles that are told of a run."""
 STATISTIC_OF_FIGURE = {
     f"{histogram}_{statistic}_us": (histogram, statistic)
     for workload in WORKLOADS.values()

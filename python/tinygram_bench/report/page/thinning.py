@@ -1,0 +1,58 @@
+"""Histograms as a large page holds them: with what is told of them, and less detail in between.
+
+Law: whatever a report, a page or a comparison tells of the result, it tells of the thinned one.
+Told of a run are the count, the extremes, the mean and a few percentiles; and of all good runs of a
+case together those percentiles that a chart draws.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from tinygram_bench._native import Histogram
+from tinygram_bench.model.result import Result, Run
+from tinygram_bench.report.charts.percentiles import PERCENTILES
+from tinygram_bench.statistics.figures.runs import TOLD_PERCENTILES
+
+_OF_LINKS = "link_lateness_ns"
+_OF_MANY_CASES = "sizes"
+
+_Key = tuple[str, str]
+"""A case's id, and the name of a histogram."""
+
+
+def thinned(result: Result) -> Result:
+    """The result with thinner histograms; of a thinned one, the same again.
+
+    Those whose percentiles are told of several cases together stay as they are: a link's lateness,
+    and those of `sizes`, which has few samples in each. ValueError where one cannot be read.
+    """
+    told_ns = _told_ns(result)
+    return replace(result, runs=tuple(_thinned(run, told_ns) for run in result.runs))
+
+
+def _told_ns(result: Result) -> dict[_Key, tuple[int, ...]]:
+    """What is told of all good runs of a case together, for each histogram that is thinned."""
+    left = {case.case_id for case in result.plan.cases if case.workload == _OF_MANY_CASES}
+    pools: defaultdict[_Key, Histogram] = defaultdict(Histogram)
+    for run in result.runs:
+        if run.failure is None and run.case_id not in left:
+            for name, text in run.histograms.items():
+                if name != _OF_LINKS:
+                    pools[run.case_id, name].merge(Histogram.from_base64(text))
+    return {key: tuple(map(pool.percentile_ns, PERCENTILES)) for key, pool in pools.items()}
+
+
+def _thinned(run: Run, told_ns: Mapping[_Key, tuple[int, ...]]) -> Run:
+    histograms = {}
+    for name, text in run.histograms.items():
+        of_all_ns = told_ns.get((run.case_id, name))
+        if of_all_ns is not None:
+            whole = Histogram.from_base64(text)
+            own_ns = map(whole.percentile_ns, TOLD_PERCENTILES)
+            text = whole.thinned([*own_ns, *of_all_ns]).to_base64()
+        histograms[name] = text
+    return replace(run, histograms=histograms)
