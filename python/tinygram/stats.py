@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tinygram import _native
 from tinygram._native import Histogram
 
 
-@dataclass(frozen=True)
-class Stats:
+class Stats(NamedTuple):
     """Counts since the connection was wrapped."""
 
     messages: int

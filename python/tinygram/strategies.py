@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tinygram import _native
 
@@ -19,8 +18,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class Strategy:
+class Strategy(NamedTuple):
     """The rule for when messages leave: one of these values, or what one of these functions makes.
 
     - `tinygram.adaptive`, the default: the first message of an event loop's iteration at once when

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 from weakref import WeakKeyDictionary
 
 from tinygram import _native
@@ -18,8 +17,7 @@ from tinygram.strategies import Strategy, nagle, native_knobs
 ProtocolFactory = Callable[[], asyncio.BaseProtocol]
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(NamedTuple):
     """The knobs of all connections that one call, or one event loop, makes."""
 
     knobs: _native.Knobs

@@ -6,8 +6,6 @@ file for each kind of runtime that can follow the rule.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tinygram import strategies
 from tinygram.strategies import Strategy
 from tinygram_bench.model.errors import UsageError
@@ -38,8 +36,8 @@ def parse_strategy(text: str) -> Strategy:
         raise UsageError(f"the strategy {text!r} needs a duration, for example {name}:10us")
     duration_ns = parse_duration_ns(duration)
     if known.price_ns is not None:
-        return replace(known, price_ns=duration_ns)
-    return replace(known, hold_ns=duration_ns)
+        return known._replace(price_ns=duration_ns)
+    return known._replace(hold_ns=duration_ns)
 
 
 def _choice() -> str:
