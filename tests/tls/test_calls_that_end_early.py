@@ -14,8 +14,8 @@ from tinygram_bench.host.network.connections import Listener
 from tinygram_bench.tls.certificates import Identity, new_identity
 from tinygram_bench.tls.contexts import client_context, server_context
 from tinygram_bench.tls.decrypting import Decrypting
+from tinygram_bench.workloads.rr.loop_serving import _Counts, _EncryptedConnection
 from tinygram_bench.workloads.rr.order import ServerOrder
-from tinygram_bench.workloads.rr.serving import _Counts, _EncryptedConnection
 
 REQUEST_BYTES = 100
 CONTENT = CallContent(REQUEST_BYTES, 10, 1)

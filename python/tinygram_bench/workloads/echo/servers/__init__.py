@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from typing import cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from msgspec import Struct
 
 from tinygram_bench.ways.rows import Row
 from tinygram_bench.ways.runtimes import LIBRARY, SHARED
 from tinygram_bench.workloads.echo.order import WHOLE_BUFFER
-from tinygram_bench.workloads.echo.servers.service import Service
 
-Serve = Callable[[Service], None]
+if TYPE_CHECKING:
+    from tinygram_bench.workloads.echo.servers.service import Service
+
+Serve: TypeAlias = "Callable[[Service], None]"
 
 
 class Server(Row, Struct, frozen=True):
@@ -45,7 +47,7 @@ class Server(Row, Struct, frozen=True):
 
     def load(self) -> Serve:
         module = importlib.import_module(f"{__name__}.{self.module}")
-        return cast(Serve, module.serve)
+        return cast("Serve", module.serve)
 
 
 _BY_HAND = (("nodelay", "nagle"), ("nodelay",), ("nodelay",))

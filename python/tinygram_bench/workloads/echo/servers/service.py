@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 from collections.abc import Callable, Sequence
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
-from tinygram import new_event_loop
 from tinygram_bench import _native
 from tinygram_bench.host.network.connections import BACKLOG, Listener
-from tinygram_bench.tls.contexts import server_context
-from tinygram_bench.ways.event_loops import loop_factory
 from tinygram_bench.workloads.echo.order import PER_READ, WHOLE_BUFFER, ServerOrder
+
+if TYPE_CHECKING:
+    import asyncio
+    import ssl
+
+    from tinygram_bench.tls.certificates import Identity
 
 Data = bytes | bytearray | memoryview
 Replies = Callable[[Data], Sequence[Data]]
@@ -36,7 +38,7 @@ class Service:
         self.announce = announce
         self.buffer_bytes = order.buffer_bytes
         self.sends_whole_buffer = order.fault == WHOLE_BUFFER
-        self.tls = None if order.tls is None else server_context(order.tls)
+        self.tls = None if order.tls is None else _context(order.tls)
         self._asks_at_accept = order.tls is not None and order.client.token is not None
         self.strangers: Callable[[], int] = lambda: 0
         """How many connections were turned away so far; what listens sets it."""
@@ -54,7 +56,7 @@ class Service:
         sock = transport.get_extra_info("socket")
         peer = transport.get_extra_info("peername")
         if not (self._asks_at_accept or self._listener.admit(sock.fileno(), peer)):
-            cast(asyncio.Transport, transport).abort()
+            cast("asyncio.Transport", transport).abort()
             return False
         self.accepted(sock)
         return True
@@ -87,6 +89,8 @@ class Service:
         self, listener: socket.socket, make_protocol: Callable[[], asyncio.BaseProtocol]
     ) -> None:
         """What the loop accepts."""
+        import asyncio
+
         loop = asyncio.get_running_loop()
         if self.order.implementation == "aiofastnet":
             import aiofastnet
@@ -102,6 +106,8 @@ class Service:
 
     async def _serve_uvloop(self, make_protocol: Callable[[], asyncio.BaseProtocol]) -> None:
         """What is accepted here, since uvloop's server asks no socket of Python's."""
+        import asyncio
+
         loop = asyncio.get_running_loop()
         listener = self.listening()
         listener.setblocking(False)
@@ -125,10 +131,19 @@ class Service:
 
     def make_loop(self) -> asyncio.AbstractEventLoop:
         """An event loop of the runtime; the library's is the same but for its transports."""
+        from tinygram import new_event_loop
+        from tinygram_bench.ways.event_loops import loop_factory
+
         base = loop_factory(self.order.runtime)
         if self.order.implementation == "tinygram":
             return new_event_loop(base, strategy=self.order.strategy)
         return base()
+
+
+def _context(identity: Identity) -> ssl.SSLContext:
+    from tinygram_bench.tls.contexts import server_context
+
+    return server_context(identity)
 
 
 class _KnownAlone(Listener):
