@@ -20,6 +20,7 @@ import msgspec
 from tinygram_bench.processes.orders import Place
 from tinygram_bench.processes.workers import RunError, Worker
 
+_START = "tinygram_bench.processes.start"
 _GRACE_S, _CUT_OFF_GRACE_S = 5.0, 0.5
 """How long others may take to tell why, too, when one has ended; less where nobody can tell."""
 _TAKES_ORDER_S = 20.0
@@ -126,7 +127,7 @@ class Child(Told):
             self.worker = stack.enter_context(
                 Worker(
                     role,
-                    [sys.executable, "-m", module],
+                    [sys.executable, "-m", _START, module],
                     channel=theirs.fileno(),
                     environment=environment,
                     pass_fds=pass_fds,

@@ -1,0 +1,35 @@
+"""`python -m tinygram_bench.processes.start MODULE`: every process of ours that is told orders.
+
+It imports the module, and runs its `main`.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import cast
+
+
+def main() -> int:
+    """The status of the module's own `main`."""
+    module = sys.argv.pop(1)
+    _import_msgspec()
+    return cast(int, import_module(module).main())
+
+
+def _import_msgspec() -> None:
+    """Import it without typing_extensions, which it asks for first, and typing after it.
+
+    What it takes from there is in typing since Python 3.11; the import of typing_extensions, with
+    that of inspect, is an eighth of a sender's start.
+    """
+    # With None in its place its import fails, as that of a package that is not installed.
+    sys.modules["typing_extensions"] = None  # type: ignore[assignment]
+    try:
+        import msgspec  # noqa: F401 - for the module, which imports it after this
+    finally:
+        del sys.modules["typing_extensions"]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
