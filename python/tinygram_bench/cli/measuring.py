@@ -6,13 +6,13 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.terminal import console
 from tinygram_bench.cluster.merging import PARTIAL
-from tinygram_bench.cluster.running import ClusterAsked, conducting
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.hosts.address import FarAddress
 from tinygram_bench.hosts.far_host import reached
@@ -24,6 +24,9 @@ from tinygram_bench.processes.interrupts import INTERRUPTS
 from tinygram_bench.report import render
 from tinygram_bench.runs.bench import running
 from tinygram_bench.runs.workload import Workload
+
+if TYPE_CHECKING:
+    from tinygram_bench.cluster.running import ClusterAsked
 
 
 class Manner(Struct, frozen=True, kw_only=True):
@@ -77,6 +80,8 @@ def measured(
         command=command,
     )
     if manner.cluster is not None:
+        from tinygram_bench.cluster.running import conducting
+
         with INTERRUPTS.handled(), conducting(manner.cluster, plan) as (conductor, hosts):
             yield measured_by(
                 conductor.run_cases,

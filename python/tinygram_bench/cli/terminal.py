@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import NoReturn
-
-from rich import console as rich
+from typing import TYPE_CHECKING, NoReturn
 
 from tinygram_bench.model.plain_text import wants_no_style
 
-
-class Console(rich.Console):
-    """A console that leaves broken pipes to `main`; rich's own exits with status 1."""
-
-    def on_broken_pipe(self) -> NoReturn:
-        """Raises BrokenPipeError."""
-        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def console(is_on_stderr: bool = False) -> Console:
-    """Where people read: without colours and bold text where NO_COLOR asks for that."""
+    """Where people read: without colours and bold text where NO_COLOR asks for that.
+
+    It leaves broken pipes to `main`; rich's own exits with status 1.
+    """
+    # Its import takes a tenth of a start of the command; help, errors and --quiet do without.
+    from rich.console import Console
+
+    class Piped(Console):
+        def on_broken_pipe(self) -> NoReturn:
+            """Raises BrokenPipeError."""
+            raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
     if wants_no_style(os.environ):
-        return Console(highlight=False, stderr=is_on_stderr, color_system=None)
-    return Console(highlight=False, stderr=is_on_stderr)
+        return Piped(highlight=False, stderr=is_on_stderr, color_system=None)
+    return Piped(highlight=False, stderr=is_on_stderr)

@@ -6,20 +6,22 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tinygram
 from tinygram_bench.host.network.connections import Known
 from tinygram_bench.hosts.address import FarAddress
 from tinygram_bench.hosts.clock import Clock
 from tinygram_bench.hosts.clock_server import ClockOrder
-from tinygram_bench.hosts.keys import Keys
-from tinygram_bench.hosts.line import Line
 from tinygram_bench.links import Link
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.processes.children import Told, answers
 from tinygram_bench.processes.orders import Listening
 from tinygram_bench.processes.workers import LISTEN_LIMIT_S, RunError
+
+if TYPE_CHECKING:
+    from tinygram_bench.hosts.keys import Keys
+    from tinygram_bench.hosts.line import Line
 
 _PATIENCE_S, _STEP_S = 3.0, 0.2
 """A server that was started again may need so long until it listens."""
@@ -110,6 +112,9 @@ class FarHost:
         self._stack.close()
 
     def _connect(self) -> None:
+        # What it needs, asyncio and ssl, takes long to import, and most runs have no far host.
+        from tinygram_bench.hosts.line import Line
+
         with ExitStack() as stack:
             line = Line(self._address, tinygram.__version__, self._tell_queued, self._keys)
             stack.callback(line.close)

@@ -6,9 +6,9 @@ The answer comes first: the sentences that say which way won.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
-from rich.console import Console
 
 from tinygram_bench.model.result import Result
 from tinygram_bench.report.document import Document, write
@@ -21,6 +21,9 @@ from tinygram_bench.report.sizes import sizes_document
 from tinygram_bench.report.stream import stream_document
 from tinygram_bench.report.sweeps import by_value, with_sweep
 from tinygram_bench.report.table import Pen
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 __all__ = ["answer_of", "document_of", "render"]
 

@@ -5,13 +5,15 @@ lines, which are never wrapped.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 from msgspec import Struct
-from rich.console import Console
-from rich.text import Text
 
 from tinygram_bench.model.plain_text import as_ascii
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
 
 RowKind = Literal["plain", "best", "limit", "absent"]
 STYLES: dict[RowKind, str] = {
@@ -110,11 +112,11 @@ class Pen:
         self._is_ascii = self._is_file or console.options.ascii_only
 
     def write(self, text: str, style: str = "") -> None:
-        self._print(Text(self._readable(text), style=style))
+        self._print(_text(self._readable(text), style=style))
 
     def head(self, text: str) -> None:
         """A heading after an empty line."""
-        self._print(Text())
+        self._print(_text())
         self.write(text, "bold cyan")
 
     def list(self, items: Iterable[str], style: str = "") -> None:
@@ -123,11 +125,11 @@ class Pen:
             if self._is_file:
                 self.write(f"- {item}")
             else:
-                paragraph = Text("- " + self._readable(item), style=style)
+                paragraph = _text("- " + self._readable(item), style=style)
                 lines = paragraph.wrap(self._console, max(self._console.width - 2, 20))
                 for at, line in enumerate(lines):
                     line.rstrip()
-                    self._print(Text("  " if at else "").append_text(line))
+                    self._print(_text("  " if at else "").append_text(line))
 
     def draw(self, table: Table) -> None:
         """A table, its first column to the left and the others to the right."""
@@ -136,7 +138,7 @@ class Pen:
             if sum(table.widths) + gap * (len(table.columns) - 1) > self._console.width:
                 gap = NARROW_GAP
             table = fitted(table, self._console.width, gap)
-        self._print(Text())
+        self._print(_text())
         self.write(table.title, "bold")
         headers = [column.header.split("\n") for column in table.columns]
         height = max(len(lines) for lines in headers)
@@ -160,3 +162,10 @@ class Pen:
 
     def _readable(self, text: str) -> str:
         return as_ascii(text) if self._is_ascii else text
+
+
+def _text(text: str = "", style: str = "") -> Text:
+    # Who has a console has imported it; tables as values do without.
+    from rich.text import Text
+
+    return Text(text, style=style)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
-from rich.console import Console
 
 from tinygram_bench.host.probes.sockets import Snapshot
 from tinygram_bench.model.plain_text import write_json
@@ -19,6 +19,9 @@ from tinygram_bench.processes.interrupts import INTERRUPTS
 from tinygram_bench.report.table import Pen
 from tinygram_bench.watch.reading import Reader, TargetEndedError
 from tinygram_bench.watch.tables import tables_of
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 Show = Callable[[Snapshot], None]
 

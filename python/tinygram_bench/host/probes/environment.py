@@ -6,14 +6,13 @@ add a fact, add a line to a table.
 
 from __future__ import annotations
 
-import gzip
-import importlib.metadata
 import os
 import platform
-import ssl
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 import tinygram
 from tinygram_bench.host.probes.cgroups import cpu_quota_cores
@@ -66,10 +65,10 @@ _READERS: dict[str, Reader] = {
     "loopback_mtu_bytes": lambda root: int(_text(root, "sys/class/net/lo/mtu")),
     "python": lambda _: f"{platform.python_implementation()} {platform.python_version()}",
     "tinygram": lambda _: tinygram.__version__,
-    "openssl": lambda _: ssl.OPENSSL_VERSION,
+    "openssl": lambda _: _openssl(),
     "has_kernel_tls": lambda _: kernel_tls_refusal() is None,
-    "msgspec": lambda _: importlib.metadata.version("msgspec"),
-    "uvloop": lambda _: importlib.metadata.version("uvloop"),
+    "msgspec": lambda _: msgspec.__version__,
+    "uvloop": lambda _: _version("uvloop"),
 }
 
 _GOVERNOR = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
@@ -119,7 +118,22 @@ def _cpuinfo(root: Path, key: str) -> str:
     raise LookupError(key)
 
 
+def _openssl() -> str:
+    import ssl
+
+    return ssl.OPENSSL_VERSION
+
+
+def _version(package: str) -> str:
+    # Its import takes as long as that of ssl, and the command must start before it measures.
+    import importlib.metadata
+
+    return importlib.metadata.version(package)
+
+
 def _kernel_hz(root: Path) -> int:
+    import gzip
+
     with gzip.open(root / "proc/config.gz", "rt") as config:
         for line in config:
             if line.startswith("CONFIG_HZ="):

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from msgspec.structs import replace
 
 from tinygram_bench.cli import quantities
 from tinygram_bench.cli.bounds import between, bounded, check_descriptors
-from tinygram_bench.cluster.ray_hosts import reached
-from tinygram_bench.cluster.running import ClusterAsked
 from tinygram_bench.cluster.shares import shared_out
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Plan
 from tinygram_bench.model.units import format_duration_ns
 from tinygram_bench.runs.slices import LEAST_MESSAGES, SLICE_NS, stream_slice_ns
+
+if TYPE_CHECKING:
+    from tinygram_bench.cluster.running import ClusterAsked
 
 MOST_CLIENTS = 10_000
 
@@ -54,6 +55,10 @@ def clustered(
             if value is not None:
                 raise UsageError(f"{option} needs --cluster auto, or --cluster HOST:PORT")
         return None
+    # What clusters need takes long to import.
+    from tinygram_bench.cluster.ray_hosts import reached
+    from tinygram_bench.cluster.running import ClusterAsked
+
     for option, is_given in never_with.items():
         if is_given:
             raise UsageError(

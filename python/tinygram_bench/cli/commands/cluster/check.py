@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.terminal import console
-from tinygram_bench.cluster.checking import SeenHost, faults, remarks, seen
-from tinygram_bench.cluster.order import PathFacts
-from tinygram_bench.cluster.ray_hosts import AUTO, reached
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.report.numbers import number
 from tinygram_bench.report.table import Column, Pen, Shown, table_of
+
+if TYPE_CHECKING:
+    from tinygram_bench.cluster.checking import SeenHost
+    from tinygram_bench.cluster.order import PathFacts
 
 _UNKNOWN = "?"
 _SHOWN: tuple[Shown[SeenHost], ...] = (
@@ -46,13 +47,17 @@ _NOTES = (
 def check(
     cluster: Annotated[
         str, typer.Option(metavar="auto|HOST:PORT", help="Ray cluster that this host is a node of.")
-    ] = AUTO,
+    ] = "auto",
 ) -> ExitCode:
     """Show the cluster's hosts, versions, clocks, round trips and bandwidths.
 
     Each host is looked at from the first one, for about a second. The status is 2 where hosts
     cannot measure together, and what must be mended is told.
     """
+    # What clusters need takes long to import, and options of clusters are in the same package.
+    from tinygram_bench.cluster.checking import faults, remarks, seen
+    from tinygram_bench.cluster.ray_hosts import reached
+
     with reached(cluster) as found:
         hosts = seen(found)
     pen = Pen(console(is_on_stderr=False))
