@@ -7,7 +7,7 @@ from itertools import product
 
 import msgspec
 
-from tinygram_bench.host.network import permitted_congestion_control
+from tinygram_bench.host.network.settings import permitted_congestion_control
 from tinygram_bench.links.spec import parse_link
 from tinygram_bench.model.parameters import StreamParameters, StudySwitches
 from tinygram_bench.model.result import Case, MessageBytes

@@ -14,7 +14,7 @@ from tests.support.command import Command, Done
 from tests.support.foreign_servers import peer
 from tests.support.waiting import wait_until
 
-from tinygram_bench.host.network import check_congestion_control, own_congestion_control
+from tinygram_bench.host.network.settings import check_congestion_control, own_congestion_control
 from tinygram_bench.model.errors import UsageError
 
 PORT = 9107

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tinygram_bench.host import network
+from tinygram_bench.host.network import settings
 
 
 class ReadOnly:
@@ -18,22 +19,22 @@ class ReadOnly:
 
 
 def test_a_proc_sys_that_may_only_be_read_permits_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(network, "_CONGESTION_CONTROL", ReadOnly())
+    monkeypatch.setattr(settings, "_CONGESTION_CONTROL", ReadOnly())
     with pytest.raises(PermissionError, match="may only be read"):
-        network.set_congestion_control("reno")
+        settings.set_congestion_control("reno")
 
 
 def test_an_unknown_name_is_another_fault(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(network, "_CONGESTION_CONTROL", tmp_path / "missing" / "file")
+    monkeypatch.setattr(settings, "_CONGESTION_CONTROL", tmp_path / "missing" / "file")
     with pytest.raises(FileNotFoundError):
-        network.set_congestion_control("reno")
+        settings.set_congestion_control("reno")
 
 
 def test_in_a_network_of_our_own_connections_keep_their_window_at_rest() -> None:
     setting = Path("/proc/sys/net/ipv4/tcp_slow_start_after_idle")
     before = setting.read_text()
     with network.own_network() as own, own.entered():
-        assert network.keep_windows()
+        assert settings.keep_windows()
         assert setting.read_text() == "0\n"
     assert setting.read_text() == before
 
@@ -49,5 +50,5 @@ def test_where_it_cannot_be_set_they_may_not(monkeypatch: pytest.MonkeyPatch) ->
         def read_text(self) -> str:
             return "1\n"
 
-    monkeypatch.setattr(network, "_RESTARTS", Restarting())
-    assert not network.keep_windows()
+    monkeypatch.setattr(settings, "_RESTARTS", Restarting())
+    assert not settings.keep_windows()

@@ -12,8 +12,11 @@ from pathlib import Path
 import pytest
 from tests.users.ordinary import USERS, started_by, words_of
 
-from tinygram_bench.host import network
-from tinygram_bench.host.network import permitted_congestion_control
+from tinygram_bench.host.network import settings
+from tinygram_bench.host.network.settings import (
+    own_congestion_control,
+    permitted_congestion_control,
+)
 from tinygram_bench.model.congestion_control import ALLOWED_SYSCTL
 from tinygram_bench.model.errors import UsageError
 
@@ -91,7 +94,7 @@ def refuse(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     def refusal(name: str) -> int | None:
         return 1 if name in names else None
 
-    monkeypatch.setattr(network, "_refusal", refusal)
+    monkeypatch.setattr(settings, "_refusal", refusal)
 
 
 def test_reno_takes_the_place_of_cubic_where_that_is_not_permitted(
@@ -103,7 +106,7 @@ def test_reno_takes_the_place_of_cubic_where_that_is_not_permitted(
     refuse(monkeypatch, "cubic")
     assert permitted_congestion_control(None) == "reno"
     refuse(monkeypatch, "cubic", "reno")
-    assert permitted_congestion_control(None) == network.own_congestion_control()
+    assert permitted_congestion_control(None) == own_congestion_control()
 
 
 def test_between_two_hosts_it_is_one_that_everybody_may_have(
@@ -112,7 +115,7 @@ def test_between_two_hosts_it_is_one_that_everybody_may_have(
     """Root may have any; the far host's server has given up root's rights."""
     refuse(monkeypatch)
     for allowed, found in ((["reno", "cubic"], "cubic"), (["reno", "bbr"], "reno")):
-        monkeypatch.setattr(network, "allowed_congestion_controls", lambda names=allowed: names)
+        monkeypatch.setattr(settings, "allowed_congestion_controls", lambda names=allowed: names)
         assert permitted_congestion_control(None, is_elsewhere=True) == found
     assert permitted_congestion_control(None) == "cubic"
     assert permitted_congestion_control("cubic", is_elsewhere=True) == "cubic"

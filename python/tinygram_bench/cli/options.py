@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar
 
 import typer
 from msgspec import Struct
@@ -15,9 +15,8 @@ from msgspec.structs import replace
 from tinygram_bench.cli import quantities
 from tinygram_bench.cli.bounds import between, one_of, probe_interval_ns, read
 from tinygram_bench.cli.measuring import Manner
-from tinygram_bench.cluster.running import ClusterAsked
 from tinygram_bench.crosscheck.control import common_congestion_control
-from tinygram_bench.host.network import permitted_congestion_control
+from tinygram_bench.host.network.settings import permitted_congestion_control
 from tinygram_bench.host.placement import PLACEMENTS, default_placement, placement
 from tinygram_bench.hosts.address import FarAddress, greets, names_port, parse_server
 from tinygram_bench.hosts.wire import PORT
@@ -40,6 +39,9 @@ from tinygram_bench.model.result import Plan
 from tinygram_bench.model.store import Destination
 from tinygram_bench.model.units import format_duration_ns
 from tinygram_bench.runs.answering import ANSWER_LIMIT_S
+
+if TYPE_CHECKING:
+    from tinygram_bench.cluster.running import ClusterAsked
 
 Asked = TypeVar("Asked", bound=Struct)
 

@@ -23,7 +23,7 @@ from tinygram_bench.cluster.order import (
 )
 from tinygram_bench.cluster.paths import Sink, bytes_per_s
 from tinygram_bench.cluster.server import FarEnds, now_ns
-from tinygram_bench.host.network import permitted_congestion_control
+from tinygram_bench.host.network.settings import permitted_congestion_control
 from tinygram_bench.host.probes.environment import environment
 from tinygram_bench.hosts.address import FarAddress
 from tinygram_bench.hosts.clock import Difference

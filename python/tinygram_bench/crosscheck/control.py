@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tinygram_bench.host.network import (
+from tinygram_bench.host.network import private_network
+from tinygram_bench.host.network.settings import (
     own_congestion_control,
     permitted_congestion_control,
-    private_network,
     set_congestion_control,
 )
 from tinygram_bench.model.congestion_control import UNPACED_CONGESTION_CONTROLS

@@ -9,7 +9,8 @@ from contextlib import ExitStack, contextmanager
 
 from tinygram_bench.crosscheck.peer import Reading
 from tinygram_bench.crosscheck.selection import SECONDS, Chosen, work_of
-from tinygram_bench.host.network import Network, private_network, set_congestion_control
+from tinygram_bench.host.network import Network, private_network
+from tinygram_bench.host.network.settings import set_congestion_control
 from tinygram_bench.host.placement import placement
 from tinygram_bench.host.probes.kernel import counted_between, counters_in
 from tinygram_bench.host.probes.listening import wait_listening

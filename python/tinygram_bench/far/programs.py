@@ -16,8 +16,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tinygram.strategies import Strategy
-from tinygram_bench.host.network import allowed_congestion_controls, check_congestion_control
 from tinygram_bench.host.network.connections import Known
+from tinygram_bench.host.network.settings import (
+    allowed_congestion_controls,
+    check_congestion_control,
+)
 from tinygram_bench.host.packages import missing_for_tls
 from tinygram_bench.hosts.clock_server import ClockOrder
 from tinygram_bench.loads.producers import MAX_POOL_BYTES, MAX_PRODUCERS

@@ -22,7 +22,7 @@ import tinygram
 from tinygram_bench.far.guest import Guest, line_from
 from tinygram_bench.far.limits import Limits, end_above
 from tinygram_bench.far.programs import RefusedError
-from tinygram_bench.host.network import permitted_congestion_control
+from tinygram_bench.host.network.settings import permitted_congestion_control
 from tinygram_bench.host.probes.environment import environment
 from tinygram_bench.host.write_counter import Counting
 from tinygram_bench.hosts import wire

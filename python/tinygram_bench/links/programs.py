@@ -17,7 +17,8 @@ from contextlib import ExitStack, contextmanager
 from types import FrameType
 
 from tinygram_bench import _native
-from tinygram_bench.host.network import Network, own_congestion_control, set_congestion_control
+from tinygram_bench.host.network import Network
+from tinygram_bench.host.network.settings import own_congestion_control, set_congestion_control
 from tinygram_bench.links import bring_up
 from tinygram_bench.links.backends import Backend
 from tinygram_bench.links.facts import described

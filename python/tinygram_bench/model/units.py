@@ -7,12 +7,15 @@ fractions, so that `0.1us` is exactly 100 ns.
 from __future__ import annotations
 
 import re
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 # `format_duration_ns` is the inverse of `parse_duration_ns`, and how case names write durations.
 from tinygram.strategies import format_duration_ns as format_duration_ns
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import MessageBytes
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 MAX_MESSAGE_BYTES = 1 << 30
 
@@ -179,6 +182,9 @@ def _quantity(text: str, fault: str) -> tuple[Fraction, str]:
     match = _QUANTITY.fullmatch(text.strip())
     if match is None:
         raise UsageError(fault)
+    # Most processes read no quantity.
+    from fractions import Fraction
+
     return Fraction(match["number"]), match["unit"]
 
 

@@ -13,7 +13,8 @@ from typing import Any, Protocol, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from tinygram_bench.host.network import is_own_address, keep_windows
+from tinygram_bench.host.network import is_own_address
+from tinygram_bench.host.network.settings import keep_windows
 from tinygram_bench.host.occupied import cores_of
 from tinygram_bench.host.placement import placement
 from tinygram_bench.links import Link

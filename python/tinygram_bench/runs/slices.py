@@ -8,7 +8,6 @@ table that all processes have before the start: no message is passed between sli
 from __future__ import annotations
 
 import math
-import random
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
@@ -77,6 +76,9 @@ def table(waits_ns: Sequence[int], own_ns: int, slice_ns: int, seed: str) -> tup
     `waits_ns`: how long messages of each may be on their way after its slice, beside what they take
     on this host.
     """
+    # Whoever takes a turn knows this module, and only the bench draws.
+    import random
+
     dice = random.Random(seed)
     begins_ns: list[list[int]] = [[] for _ in waits_ns]
     order = list(range(len(waits_ns)))

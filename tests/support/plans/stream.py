@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinygram_bench.host.network import permitted_congestion_control
+from tinygram_bench.host.network.settings import permitted_congestion_control
 from tinygram_bench.model.result import MessageBytes, Plan
 from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
 

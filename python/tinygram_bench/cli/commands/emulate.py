@@ -14,7 +14,7 @@ from tinygram_bench.cli.bounds import between, check_command
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.options import LinkBackend
 from tinygram_bench.host.awake import cores_awake
-from tinygram_bench.host.network import check_congestion_control
+from tinygram_bench.host.network.settings import check_congestion_control
 from tinygram_bench.links import DEFAULT_BACKEND, PRESETS, backend_of, parse_link, prepare
 from tinygram_bench.links.check import check
 from tinygram_bench.links.programs import run_over

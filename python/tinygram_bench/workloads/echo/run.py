@@ -8,8 +8,8 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-from tinygram_bench.host.network import set_congestion_control
 from tinygram_bench.host.network.connections import Known
+from tinygram_bench.host.network.settings import set_congestion_control
 from tinygram_bench.host.probes.far_ends import congestion_controls
 from tinygram_bench.host.probes.kernel import Counted, counted_between
 from tinygram_bench.host.probes.listening import is_listening, wait_listening
