@@ -1,4 +1,7 @@
-"""Processes import what they use: the bench starts many, and most use no event loop and no TLS."""
+"""Processes import what they use: the bench starts many, and most use no event loop and no TLS.
+
+So does the command: it says what is wrong with an option without what it would measure by.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,11 @@ import sys
 import pytest
 
 STREAM = "tinygram_bench.workloads.stream"
+COMMAND = ("asyncio", "concurrent.futures", "importlib.metadata", "rich.console", "ssl")
+# What each takes from there is in typing, or a line of its own.
+SENDER = ("fractions", "inspect", "pathlib", "random", "secrets", "typing_extensions")
 WITHOUT = {
-    "tinygram": ("asyncio", "ssl"),
+    "tinygram": ("asyncio", "inspect", "ssl"),
     f"{STREAM}.sender": ("asyncio", "ssl"),
     f"{STREAM}.receiver": ("asyncio", "ssl"),
     "tinygram_bench.ways.by_hand.threads": ("asyncio", "ssl"),
@@ -17,14 +23,34 @@ WITHOUT = {
     "tinygram_bench.ways.native": ("asyncio", "ssl"),
     "tinygram_bench.workloads.fanout.publisher": ("asyncio", "ssl"),
     "tinygram_bench.workloads.echo.client": ("asyncio", "ssl"),
+    "tinygram_bench.workloads.echo.server": ("asyncio", "ssl"),
     "tinygram_bench.workloads.rr.callers": ("asyncio",),
+    "tinygram_bench.workloads.rr.server": ("asyncio", "ssl"),
+    "tinygram_bench.cli.commands.stream": COMMAND,
+    "tinygram_bench.cli.commands.sizes": COMMAND,
 }
 
 
 @pytest.mark.parametrize("module", WITHOUT)
 def test_it_starts_without_what_it_may_never_use(module: str) -> None:
-    program = f"import sys, {module}; print(*sorted({{*sys.modules}} & {{*{WITHOUT[module]!r}}}))"
+    assert imported_by(f"import {module}", WITHOUT[module]) == []
+
+
+@pytest.mark.parametrize("end", ["sender", "receiver"])
+def test_an_end_of_a_stream_starts_without_more(end: str) -> None:
+    start = f"sys.argv.append('{STREAM}.{end}'); from tinygram_bench.processes import start"
+    assert imported_by(f"{start}; start.main()", SENDER) == []
+
+
+def imported_by(program: str, of: tuple[str, ...]) -> list[str]:
+    """Those of these modules that the program has imported at its end."""
+    told = f"import sys; {program}; print(*sorted({{*sys.modules}} & {{*{of!r}}}))"
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", told],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
     )
-    assert done.stdout.split() == []
+    return done.stdout.split()
