@@ -27,9 +27,9 @@ LINKS = ("rtt=1ms,bandwidth=1gbit", "rtt=5ms,bandwidth=1gbit")
 _PACED_SLICE_NS = 5_000_000
 _FLAT_OUT_SLICE_NS = 10_000_000
 """The length of a slice where a cell needs no longer one."""
-_OWN_NS = 130_000_000
+_OWN_NS = 150_000_000
 """How long each strategy of a cell sends in a round, in all of its slices together."""
-_LEAST_CYCLES = 10
+_LEAST_CYCLES = 15
 """It has so many slices in any case."""
 _LEAST_MESSAGES = 20
 _LEAST_BURSTS = 4

@@ -38,4 +38,4 @@ def undecided_cells(verdicts: Iterable[Verdict]) -> list[int]:
 
 def cell_seconds(cell: Cell, strategies: int) -> float:
     """About how long a round of a cell takes, before any has run."""
-    return 0.1 + strategies * (0.05 + 1.1 * cell.duration_ns / 1e9)
+    return 0.2 + strategies * 1.2 * cell.duration_ns / 1e9

@@ -49,7 +49,7 @@ def test_all_strategies_of_a_cell_are_paced_and_bursting_alike_and_take_turns() 
         for case, cell in ((paced, LOOP), (free, FLAT_OUT)):
             assert case.parameters.slice_ns == cell.slice_ns
             assert StreamParameters.of(case).duration_ns == cell.cycles * cell.slice_ns
-            assert cell.cycles >= 10
+            assert cell.cycles >= 15
 
 
 def test_side_by_side_every_strategy_has_processes_of_its_own() -> None:
@@ -89,9 +89,9 @@ def test_the_first_look_fits_into_the_time_that_was_promised() -> None:
             )
             / 60
         )
-    assert minutes["full"] < 40
+    assert minutes["full"] < 42
     assert minutes["quick"] < 6.6
-    assert minutes["links"] < 20
+    assert minutes["links"] < 23
 
 
 def test_a_slice_has_some_messages_bursts_and_round_trips() -> None:

@@ -124,7 +124,7 @@ def slices_of(run: Measured) -> dict[str, tuple[float | None, ...]]:
 
 def test_the_method_tells_of_the_slices_that_were_measured(held: ClaimResult) -> None:
     page = report.page(held, "", "")
-    assert "in\n  13 to 26 slices each, of 5 to 10 ms" in page
+    assert "in\n  15 to 30 slices each, of 5 to 10 ms" in page
     assert "pushed out by the sender" in page
     before = [in_long_slices(case) for case in held.cases]
     page = report.page(replace(held, cases=tuple(before)), "", "")
