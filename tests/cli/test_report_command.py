@@ -20,6 +20,7 @@ from tinygram_bench._native import Histogram
 from tinygram_bench.cli import main
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.model import store
+from tinygram_bench.report import page
 
 COMMAND = [sys.executable, "-B", "-m", "tinygram_bench", "report"]
 STORED = Path(__file__).parents[1] / "model" / "stored"
@@ -219,6 +220,54 @@ def test_a_page_is_read_like_the_results_in_it(report: Report, tmp_path: Path) -
     again = report("a.html", "--html", "b.html")
     assert (again.returncode, again.stderr) == (0, "")
     assert (tmp_path / "b.html").read_text() == (tmp_path / "a.html").read_text()
+
+
+def large_page(
+    report: Report, monkeypatch: pytest.MonkeyPatch, file: Path, into: str
+) -> tuple[Done, str]:
+    """What is said when a page that counts as large is written, without its size; and the page."""
+    with monkeypatch.context() as patched:
+        patched.setattr(page, "LARGE_BYTES", 1)
+        done = report(file, "--html", into)
+    assert (done.returncode, done.stdout) == (0, f"Saved: {into}\n")
+    return done, Path(into).read_text()
+
+
+def test_what_a_large_page_left_out_is_told_of_all_that_is_made_of_it(
+    report: Report, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    done, text = large_page(report, monkeypatch, PACED, "a.html")
+    assert done.stderr.startswith("tinygram: a.html has ")
+    assert done.stderr.endswith(
+        " MB, with its histograms thinned; pages of fewer results are smaller\n"
+    )
+    assert "What lies between is in the result file alone." in text
+    again = report("a.html", "--html", "b.html", "--hlog", "b.hlog")
+    assert again.stderr == (
+        "tinygram: b.hlog has fewer different values of v1-stream-paced than were measured, for a "
+        "large page has no more: name the result file instead\n"
+    )
+    assert (tmp_path / "b.html").read_text() == text
+    log = report("b.html", "--hlog", "-")
+    assert log.stderr == again.stderr.replace("b.hlog", "standard output")
+    assert log.stdout == (tmp_path / "b.hlog").read_text()
+    heads = [line for line in log.stdout.splitlines() if line.startswith("#")]
+    [head] = [line for line in heads if "large page" in line]
+    assert head.startswith("#[RESULT v1-stream-paced is from a large page, ")
+    assert "large page" not in report(PACED, "--hlog", "-").stdout
+
+
+def test_what_a_large_page_has_whole_is_not_said_to_be_thinned(
+    report: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done, text = large_page(report, monkeypatch, SIZES, "a.html")
+    assert done.stderr.endswith(
+        " MB, most of which is the results inside it; pages of fewer results are smaller\n"
+    )
+    assert "What lies between" not in text
+    log = report("a.html", "--hlog", "-")
+    assert log.stderr == ""
+    assert "large page" not in log.stdout
 
 
 def test_every_chart_is_a_picture_of_its_own(report: Report, tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def in_markdown(named: Named) -> str:
 
 
 def on_the_page(named: Named) -> str:
-    return Shown(page.page_html([named], "1.2.3")).text
+    return Shown(page.page_of([named], "1.2.3").html).text
 
 
 def test_the_document_has_something_of_all() -> None:
@@ -109,7 +109,7 @@ def test_no_form_of_a_report_leaves_out_a_text(form: Callable[[Named], str], nam
 
 
 def test_the_page_folds_reasons_for_pairs_that_the_answer_does_not_name(named: Named) -> None:
-    text = page.page_html([named], "1.2.3")
+    text = page.page_of([named], "1.2.3").html
     section = text[text.index('id="r0-why"') :].partition("</section>")[0]
     shown, folded = section.split("<summary>1 more reason</summary>")
     assert "one reason" in shown

@@ -13,7 +13,7 @@ from tinygram_bench.model.sweep import Point, Sweep
 from tinygram_bench.report import answer_of, document_of
 from tinygram_bench.report.charts import charts_of
 from tinygram_bench.report.exports.markdown import escaped, report_markdown
-from tinygram_bench.report.page import page_html
+from tinygram_bench.report.page import page_of
 from tinygram_bench.statistics.recurring import FELL_BEHIND
 
 ROUNDS = 7
@@ -59,7 +59,7 @@ def test_the_chart_and_the_table_agree_where_a_way_fell_behind(swept: Result) ->
 
 def test_the_page_and_markdown_have_the_answer_and_the_table(swept: Result) -> None:
     named = Named("swept", swept)
-    page, text = page_html([named], "1.2.3"), report_markdown([named])
+    page, text = page_of([named], "1.2.3").html, report_markdown([named])
     table = document_of(swept, published=False).sections[0].tables[0]
     for sentence in answer_of(swept):
         assert f'<p class="sentence">{escape(sentence)}</p>' in page
@@ -88,7 +88,7 @@ def test_the_charts_of_single_points_are_folded_and_those_of_the_sweep_are_not(
         "Latency against rate: p99",
     ]
     assert any(each.is_detail for each in charts)
-    page = page_html([Named("swept", swept)], "1.2.3")
+    page = page_of([Named("swept", swept)], "1.2.3").html
     before, folded = page.split('<details class="points">')
     assert "Latency against rate: p99</h2>" in before
     assert folded.count('<figure class="chart"') == sum(each.is_detail for each in charts)

@@ -354,6 +354,7 @@ class Result(Value, frozen=True):
     null with `--anonymous`. `answer`: the sentences that say what was found. `resumptions`: when
     the measurement went on after it had been ended; `environment` is what it was at first.
     `ending` is null where the plan says how many rounds there are, or where it was interrupted.
+    `is_thinned`: whether its histograms are as a large page keeps them (report/page/thinning.py).
     """
 
     schema_version: int
@@ -369,6 +370,7 @@ class Result(Value, frozen=True):
     answer: tuple[str, ...] = ()
     resumptions: tuple[Resumption, ...] = ()
     ending: Ending | None = None
+    is_thinned: bool = False
 
     def __post_init__(self) -> None:
         """Raises ValueError where it tells of cases that its plan does not have."""
@@ -383,9 +385,7 @@ class Result(Value, frozen=True):
             "point": [] if self.plan.sweep is None else self.plan.sweep.swept_ids,
             "run": [run.case_id for run in self.runs],
             "summary": [each.case.case_id for each in self.summaries],
-            "verdict": [
-                id_ for each in self.verdicts for id_ in (each.baseline_case_id, each.case_id)
-            ],
+            "verdict": [id_ for it in self.verdicts for id_ in (it.baseline_case_id, it.case_id)],
         }
         for what, ids in told.items():
             for case_id in ids:

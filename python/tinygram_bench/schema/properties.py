@@ -299,5 +299,7 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "answer": "what was found, a sentence each, as the report says it",
         "resumptions": "when it went on after it had been ended (--resume)",
         "ending": "how it ended, with --until or --max-time; null: without them, or not yet",
+        "is_thinned": "whether a large page left out of its histograms what lies between the "
+        "values that are told of them",
     },
 }

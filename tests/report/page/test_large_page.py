@@ -16,7 +16,7 @@ from tinygram_bench.model.result import Named, Result
 from tinygram_bench.report import document_of
 from tinygram_bench.report.charts import charts_of
 from tinygram_bench.report.comparing import answer, said
-from tinygram_bench.report.page import LARGE_BYTES, page_html
+from tinygram_bench.report.page import LARGE_BYTES, page_of
 from tinygram_bench.report.page.thinning import thinned
 from tinygram_bench.statistics.changes.comparison import compare_results
 
@@ -29,9 +29,10 @@ def whole(request: pytest.FixtureRequest) -> Result:
     return RESULTS[request.param]
 
 
-def without_histograms(result: Result) -> Result:
-    runs = tuple(msgspec.structs.replace(run, histograms={}) for run in result.runs)
-    return msgspec.structs.replace(result, runs=runs)
+def with_histograms(result: Result, histograms: dict[str, str]) -> Result:
+    """The result with these in each run, and unmarked."""
+    runs = tuple(msgspec.structs.replace(run, histograms=histograms) for run in result.runs)
+    return msgspec.structs.replace(result, runs=runs, is_thinned=False)
 
 
 def packed_bytes(result: Result) -> int:
@@ -41,7 +42,7 @@ def packed_bytes(result: Result) -> int:
 def test_a_large_sweep_has_a_small_page_that_says_what_it_left_out(tmp_path: Path) -> None:
     result = filled_sweep()
     assert packed_bytes(result) > 2 * packed_bytes(thinned(result))
-    page = page_html([Named("sweep", result)], "1.2.3")
+    page = page_of([Named("sweep", result)], "1.2.3").html
     assert len(page.encode()) <= LARGE_BYTES
     assert "What lies between is in the result file alone." in page
     (tmp_path / "sweep.html").write_text(page)
@@ -50,11 +51,25 @@ def test_a_large_sweep_has_a_small_page_that_says_what_it_left_out(tmp_path: Pat
 
 def test_only_histograms_become_thinner(whole: Result) -> None:
     thin = thinned(whole)
-    assert without_histograms(thin) == without_histograms(whole)
+    assert with_histograms(thin, {}) == with_histograms(whole, {})
     for run, thin_run in zip(whole.runs, thin.runs, strict=True):
         assert run.histograms.keys() == thin_run.histograms.keys()
         for name, text in run.histograms.items():
             assert len(thin_run.histograms[name]) <= len(text)
+
+
+def test_a_result_is_marked_where_a_histogram_became_another(whole: Result) -> None:
+    thin = thinned(whole)
+    assert thin.is_thinned == (thin.runs != whole.runs)
+
+
+def test_what_is_told_of_several_cases_together_is_left_as_it_is() -> None:
+    sizes, paced = RESULTS["v1-sizes"], RESULTS["v1-stream-paced"]
+    assert thinned(sizes) == sizes
+    times = paced.runs[0].histograms["latency_ns"]
+    assert thinned(with_histograms(paced, {"latency_ns": times})).is_thinned
+    of_links = with_histograms(paced, {"link_lateness_ns": times})
+    assert thinned(of_links) == of_links
 
 
 def test_what_is_told_of_each_run_stays(whole: Result) -> None:

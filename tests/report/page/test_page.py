@@ -21,7 +21,7 @@ from tinygram_bench.model import store
 from tinygram_bench.model.result import Named
 from tinygram_bench.report import answer_of
 from tinygram_bench.report.charts import charts_of
-from tinygram_bench.report.page import page_html
+from tinygram_bench.report.page import page_of
 
 STORED = sorted((Path(__file__).parents[2] / "model" / "stored").glob("*.json"))
 MAX_BYTES = 1_500_000
@@ -74,7 +74,7 @@ def results() -> list[Named]:
 
 @pytest.fixture(scope="module")
 def page(results: list[Named]) -> str:
-    return page_html(results, "1.2.3")
+    return page_of(results, "1.2.3").html
 
 
 def test_it_reads_back_as_the_results_that_it_shows(
@@ -145,7 +145,7 @@ def test_a_download_has_the_names_that_the_result_has(tmp_path: Path) -> None:
     name = 'a,"b"\nc'
     document = next(path for path in STORED if "paced" in path.name).read_text()
     (tmp_path / "a.json").write_text(document.replace('"coalesce:10us"', json.dumps(name)))
-    elements = Elements(page_html([Named("a", store.load(tmp_path / "a.json"))], "1.2.3"))
+    elements = Elements(page_of([Named("a", store.load(tmp_path / "a.json"))], "1.2.3").html)
     address = str(elements.with_attribute("download")[0]["href"])
     text = downloaded(address)
     ways = [line[0] for line in csv.reader(io.StringIO(text, newline=""))]
@@ -171,9 +171,9 @@ def test_nothing_in_a_result_becomes_markup(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(document)
     hostile = store.load(tmp_path / "a.json")
     hostile = msgspec.structs.replace(hostile, command=("tinygram", HOSTILE), host=HOSTILE)
-    page = page_html([Named(HOSTILE, hostile)], "1.2.3")
+    page = page_of([Named(HOSTILE, hostile)], "1.2.3").html
     elements = Elements(page)
-    plain = Elements(page_html([Named("a", store.load(path))], "1.2.3"))
+    plain = Elements(page_of([Named("a", store.load(path))], "1.2.3").html)
     assert len(elements.texts("script")) == len(plain.texts("script"))
     assert "alert" not in " ".join(
         text
@@ -202,7 +202,7 @@ def test_a_result_without_figures_has_a_page_that_says_so(tmp_path: Path) -> Non
         Named("nothing ran", result_of(plan_of([case], []), [])),
         Named("all failed", result_of(plan_of([case], []), [failed(flat_out_run(case, 0, 1))])),
     ]
-    page = page_html(results, "1.2.3")
+    page = page_of(results, "1.2.3").html
     elements = Elements(page)
     assert elements.texts("figure") == []
     assert "connection reset" in " ".join(elements.texts("li"))

@@ -15,7 +15,7 @@ from tests.support.experiments import paced_run, plan_of, result_of, swept, way
 
 from tinygram_bench.model import store
 from tinygram_bench.model.result import Named, Result
-from tinygram_bench.report.page import page_html
+from tinygram_bench.report.page import page_of
 
 if CHROMIUM is None:
     pytest.skip("chromium is missing: apt-get install chromium", allow_module_level=True)
@@ -46,7 +46,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page of every workload's charts; the paced result's stand first."""
     stored = [Named(path.stem, store.load(path)) for path in sorted(STORED.glob("*.json"))]
     path = tmp_path_factory.mktemp("page") / "page.html"
-    path.write_text(page_html([Named("paced", paced()), *stored], "1.2.3"))
+    path.write_text(page_of([Named("paced", paced()), *stored], "1.2.3").html)
     return path
 
 
@@ -131,7 +131,7 @@ def test_charts_of_single_points_are_drawn_when_they_are_unfolded(
     browser: Browser, tmp_path: Path
 ) -> None:
     path = tmp_path / "sweep.html"
-    path.write_text(page_html([Named("swept", swept(WAYS[:2], (1e3, 1e4), 6))], "1.2.3"))
+    path.write_text(page_of([Named("swept", swept(WAYS[:2], (1e3, 1e4), 6))], "1.2.3").html)
     browser.open(path, 1_400, 900)
     browser.wait_for(DRAWN)
     folded = "document.querySelectorAll('details.points .plot').length"

@@ -68,7 +68,7 @@ def report(
         typer.Option(
             metavar="FILE",
             help="Write every histogram to this file, as an HdrHistogram log; - is standard "
-            "output.",
+            "output. Of a large page it has fewer different values: name the result file instead.",
         ),
     ] = None,
     markdown: Annotated[
@@ -115,14 +115,15 @@ def _hand_on(
     is_read = is_markdown or STANDARD_OUTPUT in outputs.values()
     told_on = sys.stderr if is_read else sys.stdout
     for option, path in outputs.items():
-        text = _MADE[option](results)
+        text, remark = _MADE[option](results)
         if path == STANDARD_OUTPUT:
             print(text, end="")
         else:
             store.write(path, text.encode(), _example(option))
             print(f"Saved: {path}", file=told_on)
-            if option == "--html":
-                _tell_if_large(path, len(text.encode()))
+        if remark:
+            place = "standard output" if path == STANDARD_OUTPUT else path
+            print(f"tinygram: {place} has {remark}", file=sys.stderr)
     if svg:
         print(f"Saved: {_draw(results, svg)} charts in {svg}", file=told_on)
     if is_markdown:
@@ -131,29 +132,41 @@ def _hand_on(
         _show(results, with_notes)
 
 
-def _tell_if_large(path: Path, page_bytes: int) -> None:
-    from tinygram_bench.report.page import LARGE_BYTES
-
-    if page_bytes > LARGE_BYTES:
-        print(
-            f"tinygram: {path} has {page_bytes / 1e6:.1f} MB, though it holds of each histogram "
-            "only what is told of it; pages of fewer results are smaller",
-            file=sys.stderr,
-        )
+_Made = tuple[str, str]
+"""A text, and what a reader of it must know: what it has. Empty: nothing."""
 
 
-def _page(results: Sequence[Named]) -> str:
-    from tinygram_bench.report.page import page_html
+def _page(results: Sequence[Named]) -> _Made:
+    from tinygram_bench.report.page import LARGE_BYTES, page_of
 
-    return page_html(results, tinygram.__version__)
+    page = page_of(results, tinygram.__version__)
+    page_bytes = len(page.html.encode())
+    if page_bytes <= LARGE_BYTES:
+        return page.html, ""
+    how = (
+        "with its histograms thinned"
+        if page.is_thinned
+        else "most of which is the results inside it"
+    )
+    return page.html, f"{page_bytes / 1e6:.1f} MB, {how}; pages of fewer results are smaller"
 
 
-_MADE: dict[str, Callable[[Sequence[Named]], str]] = {
+def _csv(results: Sequence[Named]) -> _Made:
+    return summaries_csv(results), ""
+
+
+def _hlog(results: Sequence[Named]) -> _Made:
+    thinned = ", ".join(each.name for each in results if each.result.is_thinned)
+    remark = f"fewer different values of {thinned} than were measured, for a large page has no more"
+    return hdr_log(results), f"{remark}: name the result file instead" if thinned else ""
+
+
+_MADE: dict[str, Callable[[Sequence[Named]], _Made]] = {
     "--html": _page,
-    "--csv": summaries_csv,
-    "--hlog": hdr_log,
+    "--csv": _csv,
+    "--hlog": _hlog,
 }
-"""The option → what makes the text that goes to its file."""
+"""The option → what makes the text that goes to its file, and tells what to know of it."""
 
 
 def _draw(results: Sequence[Named], folder: Path) -> int:

@@ -26,10 +26,20 @@ _HEAD = (
 
 def hdr_log(results: Sequence[Named]) -> str:
     """Every histogram of every good run. Raises ValueError where one cannot be read."""
-    lines = [*_HEAD, *_start(results[0].result), _LEGEND]
+    lines = [*_HEAD, *_thinned(results), *_start(results[0].result), _LEGEND]
     for each in results:
         lines += _lines(each)
     return "\n".join(lines) + "\n"
+
+
+def _thinned(results: Sequence[Named]) -> Iterator[str]:
+    for each in results:
+        if each.result.is_thinned:
+            yield (
+                f"#[RESULT {_tag(each.name)} is from a large page, whose histograms have fewer "
+                "different values: the least, the greatest and those at the percentiles that are "
+                "told are as measured, and those between are not.]"
+            )
 
 
 def _start(result: Result) -> Iterator[str]:
@@ -47,10 +57,14 @@ def _lines(named: Named) -> Iterator[str]:
         for name, text in run.histograms.items():
             histogram = Histogram.from_base64(text)
             if histogram.count:
-                tag = _NOT_IN_TAGS.sub("_", f"{named.name}:{run.case_id}:{name}")
+                tag = _tag(f"{named.name}:{run.case_id}:{name}")
                 times = f"{starts_ns[run.case_id] / 1e9:.3f},{length_ns / 1e9:.3f}"
                 yield f"Tag={tag},{times},{histogram.max_ns / 1e6:.6f},{text}"
         starts_ns[run.case_id] += length_ns
+
+
+def _tag(text: str) -> str:
+    return _NOT_IN_TAGS.sub("_", text)
 
 
 def _length_ns(run: Run) -> int:

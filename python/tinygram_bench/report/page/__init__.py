@@ -13,7 +13,7 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from importlib.resources import files
 from itertools import groupby
@@ -44,11 +44,18 @@ _IN_ADDRESSES = ",/:;@"
 _GLOBALS = "window.vegaEmbed = vegaEmbed;"
 
 
-def page_html(results: Sequence[Named], version: str) -> str:
+class Page(msgspec.Struct, frozen=True):
+    """A page, and whether histograms in it are thinned, now or when a page was made of them."""
+
+    html: str
+    is_thinned: bool
+
+
+def page_of(results: Sequence[Named], version: str) -> Page:
     """The page; `version`: that of the tinygram that makes it."""
     seen = [_seen(each, at) for at, each in enumerate(results)]
     drawn = {chart["id"]: chart["spec"] for each in seen for chart in each["charts"]}
-    page_with = partial(
+    html_with = partial(
         _template().render,
         results=seen,
         names=", ".join(each.name for each in results),
@@ -58,11 +65,17 @@ def page_html(results: Sequence[Named], version: str) -> str:
         style=Markup(_text("page.css")),
         script=Markup(_text("page.js")),
     )
-    page = page_with(embedded=_embedded(results), is_thinned=False)
-    if len(page.encode()) > LARGE_BYTES:
+    page = _holding(results, html_with)
+    if len(page.html.encode()) > LARGE_BYTES:
         results = [Named(each.name, thinned(each.result)) for each in results]
-        page = page_with(embedded=_embedded(results), is_thinned=True)
+        page = _holding(results, html_with)
     return page
+
+
+def _holding(results: Sequence[Named], html_with: Callable[..., str]) -> Page:
+    """The page that has these results inside, and says at its end whether they are thinned."""
+    is_thinned = any(each.result.is_thinned for each in results)
+    return Page(html_with(embedded=_embedded(results), is_thinned=is_thinned), is_thinned)
 
 
 def _embedded(results: Sequence[Named]) -> Markup:

@@ -27,11 +27,13 @@ _Key = tuple[str, str]
 def thinned(result: Result) -> Result:
     """The result with thinner histograms; of a thinned one, the same again.
 
-    Those whose percentiles are told of several cases together stay as they are: a link's lateness,
-    and those of `sizes`, which has few samples in each. ValueError where one cannot be read.
+    It is marked where one of them became another, so that what is made of it can say so. Those
+    whose percentiles are told of several cases together stay as they are: a link's lateness, and
+    those of `sizes`, which has few samples in each. ValueError where one cannot be read.
     """
     told_ns = _told_ns(result)
-    return replace(result, runs=tuple(_thinned(run, told_ns) for run in result.runs))
+    runs = tuple(_thinned(run, told_ns) for run in result.runs)
+    return replace(result, runs=runs, is_thinned=result.is_thinned or runs != result.runs)
 
 
 def _told_ns(result: Result) -> dict[_Key, tuple[int, ...]]:
