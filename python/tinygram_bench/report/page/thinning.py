@@ -45,7 +45,9 @@ def _told_ns(result: Result) -> dict[_Key, tuple[int, ...]]:
             for name, text in run.histograms.items():
                 if name != _OF_LINKS:
                     pools[run.case_id, name].merge(Histogram.from_base64(text))
-    return {key: tuple(map(pool.percentile_ns, PERCENTILES)) for key, pool in pools.items()}
+    # A figure of all rounds has those of runs, whether or not a chart draws them.
+    percentiles = sorted({*PERCENTILES, *TOLD_PERCENTILES})
+    return {key: tuple(map(pool.percentile_ns, percentiles)) for key, pool in pools.items()}
 
 
 def _thinned(run: Run, told_ns: Mapping[_Key, tuple[int, ...]]) -> Run:

@@ -105,6 +105,11 @@ def _samples_at_points(
 
 
 def _in_rounds(sample: Sample, sweep: Sweep, point: Point) -> Sample:
+    """What the point's rounds have of a sample, to set round beside round.
+
+    Its pooled figures are not for reports: of a thinned result they would be others, for what it
+    keeps are percentiles of all rounds of a case together.
+    """
     rounds = sweep.rounds_of(point)
     return replace(
         sample,
