@@ -29,7 +29,8 @@ class Server(Row, Struct, frozen=True):
     replying. With replies per read every strategy makes one write of each read, so most servers
     have one. `is_default` false: it waits until its implementation is asked for. `has_buffer`:
     whether it reads into a buffer of the size that is asked for, and not of the event loop's own.
-    `has_tls`: whether it can encrypt.
+    `has_tls`: whether it can encrypt. `imports`: what it alone of its module's servers uses, beside
+    what it `requires`.
     """
 
     runtime: str
@@ -44,8 +45,12 @@ class Server(Row, Struct, frozen=True):
     faults: tuple[str, ...] = ()
     requires: tuple[str, ...] = ()
     has_tls: bool = False
+    imports: tuple[str, ...] = ()
 
     def load(self) -> Serve:
+        """It, when all that it uses is imported: what comes later is not among what is frozen."""
+        for name in (*self.requires, *self.imports):
+            importlib.import_module(name)
         module = importlib.import_module(f"{__name__}.{self.module}")
         return cast("Serve", module.serve)
 
@@ -75,6 +80,7 @@ def _event_loop_servers(runtime: str, requires: tuple[str, ...] = ()) -> tuple[S
             *(runtime, "tinygram", name, module, *_LIBRARY, has_buffer, is_default),
             requires=requires,
             has_tls=True,
+            imports=("tinygram.aio.loop",),
         )
 
     def aiofastnet(name: str, module: str, *, has_buffer: bool) -> Server:

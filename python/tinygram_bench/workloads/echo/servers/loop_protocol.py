@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import cast
 
+from tinygram_bench.workloads.echo.servers.on_loop import run, serve_protocols
 from tinygram_bench.workloads.echo.servers.service import Service
 
 
@@ -31,9 +32,4 @@ class Echo(asyncio.Protocol):
 
 
 def serve(service: Service) -> None:
-    with asyncio.Runner(loop_factory=service.make_loop) as runner:
-        runner.run(_serve(service))
-
-
-async def _serve(service: Service) -> None:
-    await service.serve(lambda: Echo(service))
+    run(service, serve_protocols(service, lambda: Echo(service)))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import socket
 
+from tinygram_bench.workloads.echo.servers.on_loop import run
 from tinygram_bench.workloads.echo.servers.service import Service
 
 
 def serve(service: Service) -> None:
-    with asyncio.Runner(loop_factory=service.make_loop) as runner:
-        runner.run(_serve(service))
+    run(service, _serve(service))
 
 
 async def _serve(service: Service) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from tinygram_bench.workloads.echo.servers.on_loop import run, serve_protocols
 from tinygram_bench.workloads.echo.servers.service import Service
 
 _Echo = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 def serve(service: Service) -> None:
-    with asyncio.Runner(loop_factory=service.make_loop) as runner:
-        runner.run(_serve(service))
+    run(service, _serve(service))
 
 
 class _Connection(asyncio.StreamReaderProtocol):
@@ -44,4 +44,4 @@ async def _serve(service: Service) -> None:
         finally:
             writer.close()
 
-    await service.serve(lambda: _Connection(service, echo))
+    await serve_protocols(service, lambda: _Connection(service, echo))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
 from tinygram_bench import _native
-from tinygram_bench.host.network.connections import BACKLOG, Listener
+from tinygram_bench.host.network.connections import Listener
 from tinygram_bench.workloads.echo.order import PER_READ, WHOLE_BUFFER, ServerOrder
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ class Service:
         self.buffer_bytes = order.buffer_bytes
         self.sends_whole_buffer = order.fault == WHOLE_BUFFER
         self.tls = None if order.tls is None else _context(order.tls)
-        self._asks_at_accept = order.tls is not None and order.client.token is not None
+        self.asks_at_accept = order.tls is not None and order.client.token is not None
+        """Whether a stranger is turned away when it is accepted, before TLS begins."""
         self.strangers: Callable[[], int] = lambda: 0
         """How many connections were turned away so far; what listens sets it."""
 
@@ -55,7 +56,7 @@ class Service:
         """Prepare an event loop's new connection; False: it is a stranger's, and was ended."""
         sock = transport.get_extra_info("socket")
         peer = transport.get_extra_info("peername")
-        if not (self._asks_at_accept or self._listener.admit(sock.fileno(), peer)):
+        if not (self.asks_at_accept or self._listener.admit(sock.fileno(), peer)):
             cast("asyncio.Transport", transport).abort()
             return False
         self.accepted(sock)
@@ -73,84 +74,11 @@ class Service:
             return _whole
         return Messages(self.order.message_bytes).cut
 
-    async def serve(self, make_protocol: Callable[[], asyncio.BaseProtocol]) -> None:
-        """Serve on the running loop, for ever; the transports are those of the implementation.
-
-        A loop that accepts a connection begins TLS with its first byte; a token comes before.
-        """
-        if not self._asks_at_accept:
-            await self._serve_accepted(self.listening(), make_protocol)
-        elif self.order.runtime == "uvloop" and self.order.implementation != "aiofastnet":
-            await self._serve_uvloop(make_protocol)
-        else:
-            await self._serve_accepted(self.listening(_KnownAlone), make_protocol)
-
-    async def _serve_accepted(
-        self, listener: socket.socket, make_protocol: Callable[[], asyncio.BaseProtocol]
-    ) -> None:
-        """What the loop accepts."""
-        import asyncio
-
-        loop = asyncio.get_running_loop()
-        if self.order.implementation == "aiofastnet":
-            import aiofastnet
-
-            server = await aiofastnet.create_server(
-                loop, make_protocol, sock=listener, backlog=BACKLOG, ssl=self.tls
-            )
-        else:
-            server = await loop.create_server(
-                make_protocol, sock=listener, backlog=BACKLOG, ssl=self.tls
-            )
-        await server.serve_forever()
-
-    async def _serve_uvloop(self, make_protocol: Callable[[], asyncio.BaseProtocol]) -> None:
-        """What is accepted here, since uvloop's server asks no socket of Python's."""
-        import asyncio
-
-        loop = asyncio.get_running_loop()
-        listener = self.listening()
-        listener.setblocking(False)
-
-        async def encrypt(sock: socket.socket) -> None:
-            try:
-                await loop.connect_accepted_socket(make_protocol, sock, ssl=self.tls)
-            except OSError:
-                # A handshake that fails, or takes a minute, is reported by the client.
-                sock.close()
-
-        async with asyncio.TaskGroup() as handshakes:
-            while True:
-                sock, peer = await loop.sock_accept(listener)
-                if listener.admit(sock.fileno(), peer):
-                    handshakes.create_task(encrypt(sock))
-                else:
-                    sock.close()
-                    # Others have their turn, however many strangers there are.
-                    await asyncio.sleep(0)
-
-    def make_loop(self) -> asyncio.AbstractEventLoop:
-        """An event loop of the runtime; the library's is the same but for its transports."""
-        from tinygram import new_event_loop
-        from tinygram_bench.ways.event_loops import loop_factory
-
-        base = loop_factory(self.order.runtime)
-        if self.order.implementation == "tinygram":
-            return new_event_loop(base, strategy=self.order.strategy)
-        return base()
-
 
 def _context(identity: Identity) -> ssl.SSLContext:
     from tinygram_bench.tls.contexts import server_context
 
     return server_context(identity)
-
-
-class _KnownAlone(Listener):
-    """Hands over no connection of a stranger, whoever accepts."""
-
-    def accept(self) -> tuple[socket.socket, tuple[str, int]]:
-        return self.accept_known()
 
 
 def _whole(data: Data) -> Sequence[Data]:

@@ -1,0 +1,99 @@
+"""What the servers on event loops have in common: their loop, and how it accepts and encrypts.
+
+It imports what they use before they serve, for a server freezes what there is then (../server.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any
+
+from tinygram_bench.host.network.connections import BACKLOG, Listener
+from tinygram_bench.ways.event_loops import loop_factory
+from tinygram_bench.workloads.echo.order import ServerOrder
+from tinygram_bench.workloads.echo.servers.service import Service
+
+MakeProtocol = Callable[[], asyncio.BaseProtocol]
+
+
+def run(service: Service, serving: Coroutine[Any, Any, None]) -> None:
+    """Serve on an event loop of the order's runtime."""
+    with asyncio.Runner(loop_factory=partial(_make_loop, service.order)) as runner:
+        runner.run(serving)
+
+
+def _make_loop(order: ServerOrder) -> asyncio.AbstractEventLoop:
+    """The library's is the same but for its transports."""
+    base = loop_factory(order.runtime)
+    if order.implementation == "tinygram":
+        # Imported when the server was loaded; others start without it.
+        from tinygram import new_event_loop
+
+        return new_event_loop(base, strategy=order.strategy)
+    return base()
+
+
+async def serve_protocols(service: Service, make_protocol: MakeProtocol) -> None:
+    """Serve on the running loop, for ever; the transports are those of the implementation.
+
+    A loop that accepts a connection begins TLS with its first byte; a token comes before.
+    """
+    order = service.order
+    if not service.asks_at_accept:
+        await _serve_accepted(service, service.listening(), make_protocol)
+    elif order.runtime == "uvloop" and order.implementation != "aiofastnet":
+        await _serve_uvloop(service, make_protocol)
+    else:
+        await _serve_accepted(service, service.listening(_KnownAlone), make_protocol)
+
+
+async def _serve_accepted(
+    service: Service, listener: socket.socket, make_protocol: MakeProtocol
+) -> None:
+    """What the loop accepts."""
+    loop = asyncio.get_running_loop()
+    if service.order.implementation == "aiofastnet":
+        import aiofastnet
+
+        server = await aiofastnet.create_server(
+            loop, make_protocol, sock=listener, backlog=BACKLOG, ssl=service.tls
+        )
+    else:
+        server = await loop.create_server(
+            make_protocol, sock=listener, backlog=BACKLOG, ssl=service.tls
+        )
+    await server.serve_forever()
+
+
+async def _serve_uvloop(service: Service, make_protocol: MakeProtocol) -> None:
+    """What is accepted here, since uvloop's server asks no socket of Python's."""
+    loop = asyncio.get_running_loop()
+    listener = service.listening()
+    listener.setblocking(False)
+
+    async def encrypt(sock: socket.socket) -> None:
+        try:
+            await loop.connect_accepted_socket(make_protocol, sock, ssl=service.tls)
+        except OSError:
+            # A handshake that fails, or takes a minute, is reported by the client.
+            sock.close()
+
+    async with asyncio.TaskGroup() as handshakes:
+        while True:
+            sock, peer = await loop.sock_accept(listener)
+            if listener.admit(sock.fileno(), peer):
+                handshakes.create_task(encrypt(sock))
+            else:
+                sock.close()
+                # Others have their turn, however many strangers there are.
+                await asyncio.sleep(0)
+
+
+class _KnownAlone(Listener):
+    """Hands over no connection of a stranger, whoever accepts."""
+
+    def accept(self) -> tuple[socket.socket, tuple[str, int]]:
+        return self.accept_known()
