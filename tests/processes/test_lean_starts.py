@@ -11,6 +11,7 @@ import sys
 import pytest
 
 STREAM = "tinygram_bench.workloads.stream"
+SERVERS = "tinygram_bench.workloads.echo.servers"
 COMMAND = ("asyncio", "concurrent.futures", "importlib.metadata", "rich.console", "ssl")
 # What each takes from there is in typing, or a line of its own.
 SENDER = ("fractions", "inspect", "pathlib", "random", "secrets", "typing_extensions")
@@ -24,6 +25,10 @@ WITHOUT = {
     "tinygram_bench.workloads.fanout.publisher": ("asyncio", "ssl"),
     "tinygram_bench.workloads.echo.client": ("asyncio", "ssl"),
     "tinygram_bench.workloads.echo.server": ("asyncio", "ssl"),
+    f"{SERVERS}.native": ("asyncio", "ssl"),
+    f"{SERVERS}.threads_recv": ("asyncio", "ssl"),
+    f"{SERVERS}.threads_recv_into": ("asyncio", "ssl"),
+    f"{SERVERS}.threads_recvmsg_into": ("asyncio", "ssl"),
     "tinygram_bench.workloads.rr.callers": ("asyncio",),
     "tinygram_bench.workloads.rr.server": ("asyncio", "ssl"),
     "tinygram_bench.cli.commands.stream": COMMAND,

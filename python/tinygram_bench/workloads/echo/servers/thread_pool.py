@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import ssl
 import sys
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -36,6 +35,9 @@ def _serve_one(service: Service, sock: socket.socket, echo: Echo) -> None:
         stack.enter_context(sock)
         stack.enter_context(suppress(ConnectionError))  # The client has left.
         if service.tls is not None:
+            # The context has brought it; a server that does not encrypt starts without.
+            import ssl
+
             sock.settimeout(_HANDSHAKE_S)
             try:
                 sock = stack.enter_context(service.tls.wrap_socket(sock, server_side=True))
