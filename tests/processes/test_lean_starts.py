@@ -5,8 +5,10 @@ So does the command: it says what is wrong with an option without what it would 
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +47,31 @@ def test_it_starts_without_what_it_may_never_use(module: str) -> None:
 def test_an_end_of_a_stream_starts_without_more(end: str) -> None:
     start = f"sys.argv.append('{STREAM}.{end}'); from tinygram_bench.processes import start"
     assert imported_by(f"{start}; start.main()", SENDER) == []
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["imported before", "asked for"])
+def test_a_process_starts_with_what_its_msgspec_cannot_do_without(
+    tmp_path: Path, is_known: bool
+) -> None:
+    """One that is imported already is left, so that who has it goes on with it."""
+    (tmp_path / "typing_extensions.py").write_text("names = []\n")
+    (tmp_path / "msgspec.py").write_text("from typing_extensions import names\n")
+    told = "import msgspec\n\ndef main():\n    msgspec.names.append('told')\n    return 0\n"
+    (tmp_path / "told.py").write_text(told)
+    asked = "from typing_extensions import names"
+    start = "import sys; sys.argv.append('told'); from tinygram_bench.processes import start"
+    steps = [asked, f"{start}; start.main()"] if is_known else [f"{start}; start.main()", asked]
+    program = "; ".join([*steps, "print(names)"])
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stdout == "['told']\n"
 
 
 def imported_by(program: str, of: tuple[str, ...]) -> list[str]:
