@@ -19,7 +19,7 @@ import msgspec
 
 from tinygram_bench.model.value import Value
 
-VERSION = 2
+VERSION = 3
 PORT = 5201
 MAX_ORDER_BYTES = 1 << 16
 """The longest line that a server reads."""
