@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import socket
 import struct
-import sys
 import time
 
 from tinygram_bench.host.network.connections import Known, Listener
@@ -37,7 +36,3 @@ def _tell_time(order: ClockOrder, orders: Orders) -> None:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         while sock.recv(1):
             sock.sendall(TIME.pack(time.monotonic_ns()))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

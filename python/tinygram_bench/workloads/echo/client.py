@@ -7,7 +7,6 @@ between them, and answers `Ready` again when they are over.
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from tinygram_bench import _native
@@ -89,7 +88,3 @@ def _encrypted(certificate: str | None) -> EncryptedConnections | None:
     from tinygram_bench.workloads.echo.encrypted import EncryptedConnections
 
     return EncryptedConnections(certificate)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

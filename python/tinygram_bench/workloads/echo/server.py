@@ -7,7 +7,6 @@ for each `Mark` that comes meanwhile it tells what it has used (marks.py).
 from __future__ import annotations
 
 import gc
-import sys
 import threading
 
 from tinygram_bench.processes.orders import Orders, carry_out
@@ -31,7 +30,3 @@ def _serve(order: ServerOrder, orders: Orders) -> None:
     marks.start()
     serve(service)
     raise OSError("it stopped serving")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

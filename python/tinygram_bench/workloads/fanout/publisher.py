@@ -6,8 +6,6 @@ slices, answers `Ready`, takes a `Go`, ends its connections, and answers a `Repo
 
 from __future__ import annotations
 
-import sys
-
 from tinygram_bench.host.descriptors import raise_descriptor_limit
 from tinygram_bench.processes.orders import Orders, carry_out
 from tinygram_bench.workloads.fanout.job import Job
@@ -25,7 +23,3 @@ def _publish(order: PublisherOrder, orders: Orders) -> None:
     job = Job(order, orders)
     publish(job)
     orders.say(job.report())
-
-
-if __name__ == "__main__":
-    sys.exit(main())

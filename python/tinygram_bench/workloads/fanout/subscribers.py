@@ -7,7 +7,6 @@ answers what it has `Heard` (order.py).
 
 from __future__ import annotations
 
-import sys
 import time
 
 from tinygram_bench import _native
@@ -36,7 +35,3 @@ def _receive(order: SubscribersOrder, orders: Orders) -> None:
     give_up_ns = max(begin.at_ns + begin.give_up_ns, time.monotonic_ns())
     counters = dict(subscribers.receive(slices.native, slices.open_ns, begin.at_ns, give_up_ns))
     orders.say(heard(subscribers, counters, order.subscribers, slices))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

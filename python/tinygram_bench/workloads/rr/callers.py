@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gc
 import resource
-import sys
 
 from tinygram_bench import _native
 from tinygram_bench.host.descriptors import raise_descriptor_limit
@@ -46,7 +45,3 @@ def _call(order: CallOrder, orders: Orders) -> None:
     }
     histograms = {"call_ns": tally.call.to_base64(), "connect_ns": tally.connect.to_base64()}
     orders.say(Report(counters, histograms, tuple(tally.slices)))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -5,8 +5,6 @@ For each `ServerOrder` it answers where it listens, takes an `End`, and answers 
 
 from __future__ import annotations
 
-import sys
-
 from tinygram_bench import _native
 from tinygram_bench.host.descriptors import raise_descriptor_limit
 from tinygram_bench.processes.orders import End, Orders, carry_out
@@ -27,7 +25,3 @@ def _serve(order: ServerOrder, orders: Orders) -> None:
     )
     if orders.hear(End) is not None:
         orders.say(counters)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

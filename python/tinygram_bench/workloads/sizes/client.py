@@ -5,7 +5,6 @@ each cell.
 from __future__ import annotations
 
 import gc
-import sys
 from collections.abc import Iterable
 
 from tinygram_bench import _native
@@ -69,7 +68,3 @@ def _report(
         start_ns,
         tuple(total_ns / 1e3 for total_ns in totals_ns),
     )
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -6,8 +6,6 @@ counters of each port. Every byte is compared.
 
 from __future__ import annotations
 
-import sys
-
 from tinygram_bench import _native
 from tinygram_bench.processes.orders import End, Orders, carry_out
 from tinygram_bench.workloads.sizes.order import ServerOrder
@@ -41,7 +39,3 @@ def _serve(order: ServerOrder, orders: Orders) -> None:
     server.serve(stop_fd=orders.fileno())
     if orders.hear(End) is not None:
         orders.say([dict(counters) for counters in server.counters_by_port()])
-
-
-if __name__ == "__main__":
-    sys.exit(main())

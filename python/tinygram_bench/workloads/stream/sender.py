@@ -10,7 +10,6 @@ import gc
 import operator
 import os
 import socket
-import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -318,7 +317,3 @@ def _is_delivered(probe: socket.socket) -> bool:
         raise OSError(fault, os.strerror(fault))
     probe.getpeername()
     return False
-
-
-if __name__ == "__main__":
-    sys.exit(main())
