@@ -21,9 +21,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from tinygram_bench.cluster import AUTO
 from tinygram_bench.model.errors import UsageError
 
-AUTO = "auto"
 _ADDRESS = re.compile(r"([A-Za-z0-9._-]{1,253}):([0-9]{1,5})")
 _CONNECT_S = 4.0
 _JOIN_S = 8

@@ -9,6 +9,7 @@ import typer
 
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.terminal import console
+from tinygram_bench.cluster import AUTO
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.report.numbers import number
 from tinygram_bench.report.table import Column, Pen, Shown, table_of
@@ -47,7 +48,7 @@ _NOTES = (
 def check(
     cluster: Annotated[
         str, typer.Option(metavar="auto|HOST:PORT", help="Ray cluster that this host is a node of.")
-    ] = "auto",
+    ] = AUTO,
 ) -> ExitCode:
     """Show the cluster's hosts, versions, clocks, round trips and bandwidths.
 
