@@ -15,7 +15,7 @@ import pytest
 STREAM = "tinygram_bench.workloads.stream"
 SERVERS = "tinygram_bench.workloads.echo.servers"
 COMMAND = ("asyncio", "concurrent.futures", "importlib.metadata", "rich.console", "ssl")
-# What each takes from there is in typing, or a line of its own.
+# The ends of a stream use typing, or a line of their own, instead.
 SENDER = ("fractions", "inspect", "pathlib", "random", "secrets", "typing_extensions")
 WITHOUT = {
     "tinygram": ("asyncio", "inspect", "ssl"),

@@ -112,7 +112,7 @@ class FarHost:
         self._stack.close()
 
     def _connect(self) -> None:
-        # What it needs, asyncio and ssl, takes long to import, and most runs have no far host.
+        # It imports asyncio and ssl, which is slow, and most runs have no far host.
         from tinygram_bench.hosts.line import Line
 
         with ExitStack() as stack:

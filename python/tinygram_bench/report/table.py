@@ -165,7 +165,7 @@ class Pen:
 
 
 def _text(text: str = "", style: str = "") -> Text:
-    # Who has a console has imported it; tables as values do without.
+    # Whoever has a console has imported Rich already; tables that are only values do without it.
     from rich.text import Text
 
     return Text(text, style=style)

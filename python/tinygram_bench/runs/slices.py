@@ -76,7 +76,7 @@ def table(waits_ns: Sequence[int], own_ns: int, slice_ns: int, seed: str) -> tup
     `waits_ns`: how long messages of each may be on their way after its slice, beside what they take
     on this host.
     """
-    # Whoever takes a turn knows this module, and only the bench draws.
+    # Processes that take turns import this module, too; only the bench draws a table.
     import random
 
     dice = random.Random(seed)

@@ -125,7 +125,7 @@ def _openssl() -> str:
 
 
 def _version(package: str) -> str:
-    # Its import takes as long as that of ssl, and the command must start before it measures.
+    # Slow to import; only measuring needs it.
     import importlib.metadata
 
     return importlib.metadata.version(package)
