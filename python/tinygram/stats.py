@@ -9,20 +9,22 @@ from tinygram._native import Histogram
 
 
 class Stats(NamedTuple):
-    """Counts since the connection was wrapped."""
+    """Counts since the connection was wrapped, as a named tuple.
+
+    - `messages`: messages handed over.
+    - `writes`: system calls that took bytes, and batches that the transport below took.
+    - `bytes`: bytes written.
+    - `overruns`: batches that left after their deadline.
+    - `flushes`: writes by reason: each_message, idle, full, tick, deadline, asked, writable.
+    - `holds`: how long the first message of each held batch was held: nanoseconds, one digit.
+    """
 
     messages: int
-    """Messages handed over."""
     writes: int
-    """System calls that took bytes, and batches that the transport below took."""
     bytes: int
-    """Bytes written."""
     overruns: int
-    """Batches that left after their deadline."""
     flushes: dict[str, int]
-    """Writes by reason: each_message, idle, full, tick, deadline, asked, writable."""
     holds: Histogram
-    """How long the first message of each held batch was held: nanoseconds, one digit."""
 
     @property
     def messages_per_write(self) -> float | None:

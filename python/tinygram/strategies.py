@@ -32,15 +32,18 @@ class Strategy(NamedTuple):
     - `tinygram.nodelay`: each message by itself, TCP_NODELAY on.
     - `tinygram.nagle`: each message by itself, TCP_NODELAY off: the kernel gathers (RFC 896).
 
+    It is a named tuple:
+
+    - `name`: one of the names above; `coalesce` alone has a hold, `competitive` alone a price.
+    - `hold_ns`: how long the first message waits, in nanoseconds.
+    - `price_ns`: how much delay of messages a write is worth, in nanoseconds.
+
     `str(strategy)` is its name on the command line, `coalesce:10us` for example.
     """
 
     name: str
-    """One of the names above; `coalesce` alone has a hold, `competitive` alone a price."""
     hold_ns: int | None = None
-    """How long the first message waits, in nanoseconds."""
     price_ns: int | None = None
-    """How much delay of messages a write is worth, in nanoseconds."""
 
     @property
     def hold_us(self) -> float | None:
