@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.support.experiments import way
+from tests.support.experiments import swept, way
 
 from tinygram_bench.model.result import Figure, Verdict
-from tinygram_bench.report.why import sentence
+from tinygram_bench.report.why import reasons_of, sentence
 from tinygram_bench.statistics.verdicts.why.account import Account, Part
 from tinygram_bench.statistics.verdicts.why.evidence import Evidence
 from tinygram_bench.statistics.verdicts.why.pairs import Why
@@ -39,6 +39,20 @@ def pair(**known: Any) -> Why:
     evidence = {"baseline_evidence": BEFORE, "case_evidence": AFTER}
     cases = way("asyncio/nodelay"), way("asyncio/coalesce:10us")
     return Why(*cases, **(usual | evidence | known))
+
+
+def test_where_there_are_several_loads_each_sentence_names_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sweep = swept(["loop/nodelay", "loop/tick"], (1_000.0, 50_000.0), 6)
+    cpu = account(5.0, 1.9, writes=(3.2, 0.3), program=(1.5, 1.7), waits=(0.11, 0.1))
+    whys = [replace(pair(cpu=cpu), case=case) for case in sweep.plan.cases[1::2]]
+    monkeypatch.setattr("tinygram_bench.report.why.whys_of", lambda _: whys)
+    told = [each.text for each in reasons_of(sweep)]
+    assert [text.partition(": ")[0] for text in told] == [
+        "At 1,000/s, constant",
+        "At 50,000/s, constant",
+    ]
 
 
 def test_it_says_what_writes_save_and_what_is_unexplained() -> None:

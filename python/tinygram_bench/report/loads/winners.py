@@ -29,6 +29,8 @@ from tinygram_bench.statistics.verdicts.contests import (
 )
 from tinygram_bench.statistics.workloads.loads import Load, is_base, is_external, is_limit, way_of
 
+_MOST_EQUAL = 0.5
+"""What may be further apart than this is not called equal."""
 _WHERE = {"throughput_per_s": "", "latency_p50_us": " on median latency"}
 _AGAINST_OURS = {
     "slower": "is slower than ours",
@@ -122,8 +124,9 @@ def _alike(standings: Sequence[Standing]) -> str:
     ends = [end for found in ratios if found is not None for end in (found.low, found.high)]
     if len(ends) < 2 * len(standings):
         return f"cannot be told apart ({_evidence_on(standings)})"
-    farthest = percent_at_most(max(abs(end - 1) for end in ends))
-    return f"are equal within {farthest} ({_evidence_on(standings)})"
+    farthest = max(abs(end - 1) for end in ends)
+    within = f"within {percent_at_most(farthest)} ({_evidence_on(standings)})"
+    return f"are equal {within}" if farthest <= _MOST_EQUAL else f"cannot be told apart {within}"
 
 
 def _on_p99(contest: Contest, standings: tuple[Standing, ...], on_p50: str) -> str:

@@ -67,7 +67,7 @@ def _met(swept: Swept, met: Met) -> str:
     if met.state == "never met":
         if met.high is None:
             return "is at no point shown to keep to it"
-        return f"never keeps to it, and surely not at {value(met.high)}"
+        return f"is never seen to keep to it, and is shown not to at {value(met.high)}"
     low = "below " + lowest if met.low is None else value(met.low)
     if met.state == "met everywhere":
         sure = "" if met.low == swept.values[-1] else f", surely up to {low}"

@@ -7,11 +7,12 @@ from collections.abc import Collection
 from tinygram_bench.model.result import Case, Result, Verdict
 from tinygram_bench.report.document import Reason
 from tinygram_bench.report.numbers import ratio
+from tinygram_bench.report.prose import load_names
 from tinygram_bench.report.why.clauses import arrival_clause, cpu_clause, evidence_clause
 from tinygram_bench.statistics.figures.words import in_words
 from tinygram_bench.statistics.verdicts.why.pairs import Why, whys_of
 from tinygram_bench.statistics.workloads import WORKLOADS
-from tinygram_bench.statistics.workloads.loads import way_of
+from tinygram_bench.statistics.workloads.loads import Load, way_of
 
 _VERBS = {"throughput_per_s": "sends", "calls_per_s": "makes"}
 """The figures that are as many messages, or calls, in the same time."""
@@ -20,13 +21,19 @@ _VERBS = {"throughput_per_s": "sends", "calls_per_s": "makes"}
 def reasons_of(
     result: Result, named: Collection[tuple[str, str]] | None = None
 ) -> tuple[Reason, ...]:
-    """A reason for each pair of which something can be said; `named`: (baseline, case) of those
-    that the answer names; None: it names all."""
+    """A reason for each pair of which something can be said, with its load where there are several.
+
+    `named`: (baseline, case) of those that the answer names; None: it names all.
+    """
+    names = load_names(result)
     found = []
     for each in whys_of(result):
         text = sentence(each)
         pair = (each.baseline.case_id, each.case.case_id)
         if text is not None:
+            if len(names) > 1:
+                name = names[Load.of(each.case)]
+                text = f"{name[:1].upper()}{name[1:]}: {text}"
             found.append(Reason(*pair, text, named is not None and pair not in named))
     return tuple(found)
 
