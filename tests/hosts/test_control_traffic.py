@@ -48,7 +48,7 @@ SEND = {
     "port": 1,
     "runtime": "loop",
     "implementation": "stdlib",
-    "strategy": {"name": "nodelay", "duration_ns": None},
+    "strategy": ["nodelay"],
     "seed": 1,
     "min_bytes": 1,
     "max_bytes": 5,
@@ -105,9 +105,9 @@ ORDERS: dict[str, list[object]] = {
     "text for a number": [BEGIN, tell(messages="10")],
     "a key of the client's": [BEGIN, tell(tls=KEY)],
     "a sender of an unknown runtime": send(runtime="os"),
-    "a sender of an unknown strategy": send(strategy={"name": "sh", "duration_ns": None}),
+    "a sender of an unknown strategy": send(strategy=["sh"]),
     "a sender that holds for years": send(
-        strategy={"name": "coalesce", "duration_ns": 1 << 60}, implementation="tinygram"
+        strategy=["coalesce", 1 << 60], implementation="tinygram"
     ),
     "a sender of no messages": send(messages=0),
     "a sender of messages that are too large": send(max_bytes=1 << 40),

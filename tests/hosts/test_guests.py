@@ -147,7 +147,7 @@ def test_more_connections_than_are_allowed_are_refused_by_the_name_of_the_option
         "runtime": "threads",
         "implementation": "stdlib",
         "server": "recv",
-        "strategy": {"name": "nodelay", "duration_ns": None},
+        "strategy": ["nodelay"],
         "reply": "per-read",
         "message_bytes": 10,
         "buffer_bytes": 1_000,

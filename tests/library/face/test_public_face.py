@@ -49,7 +49,7 @@ def public_things() -> Iterator[tuple[str, Any]]:
                     yield f"{name}.{member}", inspect.getattr_static(thing, member)
 
 
-@pytest.mark.parametrize(("name", "thing"), public_things())
+@pytest.mark.parametrize(("name", "thing"), [*public_things()])
 def test_everything_public_is_documented(name: str, thing: Any) -> None:
     words = inspect.getdoc(thing) or ""
     if words.startswith("Alias for field number"):
