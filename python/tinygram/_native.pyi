@@ -3,7 +3,7 @@
 Times are CLOCK_MONOTONIC in nanoseconds. Calls that may block or run long release the GIL."""
 
 from asyncio import AbstractEventLoop, WriteTransport
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from socket import socket
 from typing import Self, TypeAlias, TypeVar, final
 
@@ -302,9 +302,6 @@ class Histogram:
 
     def subtract(self, other: Histogram) -> None:
         """Subtract all of `other`'s values; ValueError when some are not here."""
-
-    def thinned(self, kept_ns: Sequence[int]) -> Histogram:
-        """The same count, extremes, mean, counts below and at each of these; less in between."""
 
     def percentile_ns(self, percentile: float) -> int:
         """The value that `percentile` (0 … 100) of all values do not exceed; 0 when empty."""

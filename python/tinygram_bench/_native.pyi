@@ -118,6 +118,7 @@ __all__ = [
     "socket_options",
     "take_samples",
     "tcp_info",
+    "thinned",
     "time_local",
     "watch_all_writes",
     "watch_more_writes",
@@ -177,9 +178,6 @@ class Histogram:
     def subtract(self, other: Histogram) -> None:
         """Take all of `other`'s values away; ValueError when some are not here."""
 
-    def thinned(self, kept_ns: Sequence[int]) -> Histogram:
-        """The same count, extremes, mean, counts below and at each of these; less in between."""
-
     def percentile_ns(self, percentile: float) -> int:
         """The value that `percentile` (0 … 100) of all values do not exceed; 0 when empty."""
 
@@ -191,3 +189,6 @@ class Histogram:
     def max_ns(self) -> int: ...
     @property
     def mean_ns(self) -> float: ...
+
+def thinned(histogram: Histogram, kept_ns: Sequence[int]) -> Histogram:
+    """The same count, extremes, mean, counts below and at each of these; less in between."""

@@ -22,6 +22,7 @@ mod sizes;
 #[path = "../../python/src/strategy.rs"]
 mod strategy;
 mod stream;
+mod thinning;
 
 use pyo3::prelude::*;
 
@@ -65,6 +66,8 @@ mod _native {
     use super::stream::receiver::Receiver;
     #[pymodule_export]
     use super::stream::sender::{ManyConnections, send_flat_out, send_in_slices, send_paced};
+    #[pymodule_export]
+    use super::thinning::thinned;
     use super::*;
 
     #[pymodule_init]

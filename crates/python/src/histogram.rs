@@ -65,14 +65,6 @@ impl Histogram {
             .map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
-    /// A histogram with the same count, extremes and mean, and as many values below each of `kept_ns`
-    /// and at it, which has less detail in between.
-    fn thinned(&self, kept_ns: Vec<u64>) -> Self {
-        Self {
-            inner: self.inner.thinned(&kept_ns),
-        }
-    }
-
     /// The value in nanoseconds that `percentile` (0 to 100) percent of all values do not exceed;
     /// 0 when there is none.
     fn percentile_ns(&self, percentile: f64) -> PyResult<u64> {

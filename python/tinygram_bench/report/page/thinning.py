@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from tinygram_bench import _native
 from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import Result, Run
 from tinygram_bench.report.charts.percentiles import PERCENTILES
@@ -57,6 +58,6 @@ def _thinned(run: Run, told_ns: Mapping[_Key, tuple[int, ...]]) -> Run:
         if of_all_ns is not None:
             whole = Histogram.from_base64(text)
             own_ns = map(whole.percentile_ns, TOLD_PERCENTILES)
-            text = whole.thinned([*own_ns, *of_all_ns]).to_base64()
+            text = _native.thinned(whole, [*own_ns, *of_all_ns]).to_base64()
         histograms[name] = text
     return replace(run, histograms=histograms)
