@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 from tests.support.experiments import failed, result_of
 from tests.support.measured.rr import measured
 from tests.support.printed_report import printed
 
 from tinygram_bench.model.result import Result, Run
+from tinygram_bench.report import answer_of
 from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 
 OPTIONS = RrOptions(
@@ -59,6 +62,27 @@ def test_only_what_differs_is_in_the_labels() -> None:
     assert row(text, "per-request, nagle")
     assert row(text, "per-caller, nodelay")
     assert "- per-caller: nodelay is faster" in text
+
+
+def test_what_is_shown_to_differ_is_said_before_what_is_not() -> None:
+    plan = plan_rr(
+        RrOptions(connections=("per-request", "per-caller"), sends_per_request=(1,), callers=4)
+    )
+    slow, fast, *_ = plan.cases
+    assert "per-request" in slow.case_id
+    assert "per-request" in fast.case_id
+    runs = measured(plan).runs
+    alike = [
+        msgspec.structs.replace(run, case_id=fast.case_id) for run in of_case(runs, slow.case_id)
+    ]
+    kept = [run for run in runs if run.case_id != fast.case_id]
+    first, second = answer_of(result_of(plan, [*kept, *alike]))
+    assert first.startswith("per-caller: nodelay is faster")
+    assert second.startswith("per-request: nodelay is not shown to differ")
+
+
+def of_case(runs: Sequence[Run], case_id: str) -> list[Run]:
+    return [run for run in runs if run.case_id == case_id]
 
 
 def test_a_failed_and_an_unfinished_case_say_so() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import log
 from statistics import fmean, stdev
 
 from tinygram_bench.model.parameters import RrParameters
@@ -148,14 +149,23 @@ def _notes_of(result: Result) -> tuple[Note, ...]:
 
 
 def _sentences_of(result: Result) -> tuple[str, ...]:
-    """How many calls each strategy makes, against the same by hand."""
+    """How many calls each strategy makes, against the same by hand.
+
+    What is shown to differ comes first, of these what differs most.
+    """
     cases = {case.case_id: case for case in result.plan.cases}
+    verdicts = [verdict for verdict in result.verdicts if verdict.figure == "calls_per_s"]
     said = [
         _sentence(cases[verdict.case_id], cases[verdict.baseline_case_id], verdict, result)
-        for verdict in result.verdicts
-        if verdict.figure == "calls_per_s"
+        for verdict in sorted(verdicts, key=_shown_difference, reverse=True)
     ]
     return tuple(said) or ("Nothing was compared: that needs nagle and nodelay of one kind.",)
+
+
+def _shown_difference(verdict: Verdict) -> float:
+    """How large it is, as a logarithm; 0 where none is shown."""
+    is_shown = verdict.verdict in ("faster", "slower")
+    return abs(log(verdict.ratio.median)) if is_shown and verdict.ratio is not None else 0.0
 
 
 def labels_of(result: Result) -> dict[str, str]:
