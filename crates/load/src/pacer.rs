@@ -159,7 +159,7 @@ impl Pacer {
     /// The same for a schedule that is [in slices](Schedule::in_slices), of each of which the first
     /// `settling_ns` are not measured, with notes of each slice: see [`Pacer::spin_cpu_ns_by_slice`]
     /// and [`Pacer::errors_by_slice_ns`]. Of the socket `push_out_fd` nothing is withheld between
-    /// slices ([`Pushed`]).
+    /// slices: what their last and first messages leave withheld is pushed out.
     #[must_use]
     pub fn in_slices(self, slices: Slices, settling_ns: u64, push_out_fd: Option<RawFd>) -> Self {
         let spun_ns = vec![0; slices.count()];

@@ -77,7 +77,7 @@ def _drawing(
         base = alt.Chart(data, height=STEP * len(labels)).encode(
             y=alt.Y("way:N", sort=labels, axis=None, title=None)
         )
-        scale = Scale.logarithmic("messages", rows, "low", "median", "high")
+        scale = Scale.logarithmic("messages", rows, "low", "median", "high", format="~g")
         marks = []
         for at, each in enumerate(series):
             # One below the other, or their intervals would hide each other.

@@ -137,7 +137,7 @@ def _residual_chart(fit: Fit, name: str, where: str) -> Chart:
         base = alt.Chart(data, height=22 * len(rows)).encode(
             y=alt.Y("cell:N", sort=None, title=None, axis=alt.Axis(grid=True, tickBand="extent"))
         )
-        scale = Scale("% longer (+) or shorter (−) than the model says", format="+")
+        scale = Scale("% longer (+) or shorter (−) than the model says", format="+~f")
         band = alt.Chart(
             alt.InlineData(values=[{"from": -TOLERANCE_PERCENT, "to": TOLERANCE_PERCENT}])
         )
