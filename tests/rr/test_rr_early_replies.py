@@ -6,6 +6,7 @@ import asyncio
 import re
 import socket
 import time
+from contextlib import ExitStack
 
 import pytest
 from tests.rr.peers import ahead, early, right
@@ -94,6 +95,23 @@ def test_a_server_that_is_gone_or_silent_is_told() -> None:
         RunError, match=f"connecting to 127.0.0.1:{port} failed: Connection refused"
     ):
         check_server_at(port, REQUEST_BYTES)
+
+
+def test_a_server_elsewhere_that_is_cut_off_is_given_up_soon() -> None:
+    """Its queue of connections is full, so that the kernel drops whatever asks for one more."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listener, ExitStack() as stack:
+        port = listener.getsockname()[1]
+        for _ in range(8):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(("127.0.0.1", port))
+        content = CallContent(REQUEST_BYTES, REPLY_BYTES, 1)
+        begun_s = time.monotonic()
+        give_up_ns = time.monotonic_ns() + 100 * 10**9
+        asked = (("127.0.0.1", port), content.request(0), REPLY_BYTES, give_up_ns)
+        with pytest.raises(RunError, match="did not reply to its first request in time"):
+            check_waits(*asked, Link(is_elsewhere=True), is_ours=True)
+        assert time.monotonic() - begun_s < 50
 
 
 def test_a_look_leaves_the_bytes_and_takes_the_end_for_none() -> None:

@@ -22,9 +22,17 @@ mod sizes;
 #[path = "../../python/src/strategy.rs"]
 mod strategy;
 mod stream;
-mod thinning;
 
 use pyo3::prelude::*;
+
+/// The library has no use for it: it would make its module larger.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "a list comes from Python")]
+fn thinned(histogram: &histogram::Histogram, kept_ns: Vec<u64>) -> histogram::Histogram {
+    histogram::Histogram {
+        inner: histogram.inner.thinned(&kept_ns),
+    }
+}
 
 // Safe without the GIL (decision 0011): what is shared has locks of its own.
 #[pymodule(gil_used = false)]
@@ -67,7 +75,7 @@ mod _native {
     #[pymodule_export]
     use super::stream::sender::{ManyConnections, send_flat_out, send_in_slices, send_paced};
     #[pymodule_export]
-    use super::thinning::thinned;
+    use super::thinned;
     use super::*;
 
     #[pymodule_init]

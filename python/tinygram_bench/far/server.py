@@ -22,6 +22,7 @@ import tinygram
 from tinygram_bench.far.guest import Guest, line_from
 from tinygram_bench.far.limits import Limits, end_above
 from tinygram_bench.far.programs import RefusedError
+from tinygram_bench.host.network.connections import end_when_silent
 from tinygram_bench.host.network.settings import permitted_congestion_control
 from tinygram_bench.host.probes.environment import environment
 from tinygram_bench.host.write_counter import Counting
@@ -131,7 +132,8 @@ class Server:
 
         Raises RefusedError, OSError and EOFError; the connection is then ended.
         """
-        wire.end_when_silent(sock)
+        end_when_silent(sock)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         name = None if self.keys is None else name_of(self.keys.own_certificate)
         loop = asyncio.get_running_loop()
         await loop.sock_sendall(sock, wire.greeting(name))

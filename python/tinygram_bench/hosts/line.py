@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from tinygram_bench.host.network.connections import end_when_silent
 from tinygram_bench.hosts import wire
 from tinygram_bench.hosts.address import CONNECT_LIMIT_S, REMEDY, FarAddress, connected
 from tinygram_bench.hosts.keys import Keys, client_keys
@@ -131,7 +132,8 @@ class Line:
     async def _open(self, version: str, tell_queued: Callable[[int], None]) -> wire.Welcome:
         named = f"--server {self._address.text}"
         sock, key_name = await asyncio.to_thread(connected, self._address)
-        wire.end_when_silent(sock)
+        end_when_silent(sock)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         keys = None
         self.far_address = wire.address_of(sock.getpeername()[0])
         if not wire.is_loopback(self.far_address):

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ipaddress
 import re
-import socket
 from typing import Annotated, Any
 
 import msgspec
@@ -33,8 +32,6 @@ TOKEN_BYTES = 16
 _GREETING = re.compile(rb"tinygram serve ([0-9]{1,6}) ([0-9a-f]{16}|-)\n")
 MAX_GREETING_BYTES = 64
 _SHOWN = 1_000
-_SILENT_S, _EVERY_S, _TIMES = 1, 1, 3
-_UNANSWERED_MS = 4_000
 
 Number = Annotated[int, msgspec.Meta(ge=0, le=(1 << 16) - 1)]
 """A process of the far host, as the client numbers it."""
@@ -175,16 +172,3 @@ def address_of(host: str) -> str:
 def is_loopback(host: str) -> bool:
     """Whether an address is loopback's, of IPv4 or IPv6: no other machine is behind it."""
     return ipaddress.ip_address(address_of(host)).is_loopback
-
-
-def end_when_silent(sock: socket.socket) -> None:
-    """Have the kernel end the connection within 4 s of the peer's silence: it dies, or is cut off.
-
-    The kernel asks by itself, so that no process of a measurement wakes up.
-    """
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _SILENT_S)
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _EVERY_S)
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, _TIMES)
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNANSWERED_MS)
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

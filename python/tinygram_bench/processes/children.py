@@ -179,6 +179,15 @@ def answers(
         running = [program for program in running if program.fileno() not in ready]
 
 
+def check_running(children: Sequence[Told], programs: Sequence[Worker]) -> None:
+    """Raises RunError where one of them has ended; what the others have said stays to be heard."""
+    ready = _readable([*children, *programs], time.monotonic())
+    if not all(child.read() for child in children if child.fileno() in ready) or any(
+        program.failure for program in programs
+    ):
+        raise RunError(_failure(children, programs))
+
+
 def as_they_answer(of: Sequence[Sequence[Told]], give_up_s: float) -> Iterator[tuple[int, bool]]:
     """The number of each group of children as soon as all of it have answered, or ended.
 

@@ -22,7 +22,7 @@ from tinygram_bench.hosts.far_host import FarHost
 from tinygram_bench.links import Link
 from tinygram_bench.model.result import Case
 from tinygram_bench.processes.attached import attached
-from tinygram_bench.processes.children import Child, Told, answers
+from tinygram_bench.processes.children import Child, Told, answers, check_running
 from tinygram_bench.processes.orders import Listening
 from tinygram_bench.processes.workers import LISTEN_LIMIT_S, RunError, Worker
 from tinygram_bench.tls.certificates import ELSEWHERE, Identity, new_identity
@@ -227,6 +227,10 @@ class Turn:
         late = f"did not finish within {self.limit_s:g} s"
         everybody = self.stage.children
         return answers(children, kind, self.give_up_s, late, everybody, self._watched)
+
+    def check_running(self) -> None:
+        """Raises RunError where a process of the stage has ended, or its host was lost."""
+        check_running(self.stage.children, self._watched)
 
     @property
     def programs(self) -> Sequence[Worker]:

@@ -16,6 +16,7 @@ from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Plan
 from tinygram_bench.processes.children import Child
 from tinygram_bench.processes.orders import End
+from tinygram_bench.processes.workers import RunError
 from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.runs.stage import Address, Turn
 from tinygram_bench.runs.workload import Exchanged, Rehearsed, TakesTurns, Waiting
@@ -116,15 +117,20 @@ class Rr(TakesTurns):
         return CallContent(case.message_bytes.max, RrParameters.of(case).reply_bytes, self.seed)
 
     def _check_waits(self, turn: Turn, address: Address) -> None:
-        check_waits(
-            address,
-            self._content(turn.case).request(0),
-            RrParameters.of(turn.case).reply_bytes,
-            _give_up_ns(turn),
-            turn.link,
-            is_ours=turn.stage.has(_SERVER),
-            certificate=_certificate(turn),
-        )
+        try:
+            check_waits(
+                address,
+                self._content(turn.case).request(0),
+                RrParameters.of(turn.case).reply_bytes,
+                _give_up_ns(turn),
+                turn.link,
+                is_ours=turn.stage.has(_SERVER),
+                certificate=_certificate(turn),
+            )
+        except RunError:
+            # That the server has ended, or its host was lost, says more.
+            turn.check_running()
+            raise
 
     def _server_order(self, turn: Turn) -> ServerOrder:
         case, link = turn.case, turn.link

@@ -12,7 +12,12 @@ import socket
 import time
 from contextlib import ExitStack, suppress
 
-from tinygram_bench.host.network.connections import connect_from, introduce, tcp_socket
+from tinygram_bench.host.network.connections import (
+    connect_from,
+    end_when_silent,
+    introduce,
+    tcp_socket,
+)
 from tinygram_bench.links import Link
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.tls.certificates import SERVER_NAME
@@ -42,7 +47,8 @@ def check_waits(
     of the connection, so that it does not count among those of the callers. `certificate`: the one
     that the server must show; None: nothing is encrypted.
 
-    Raises RunError where bytes came too early, where connecting fails, and at `give_up_ns`.
+    Raises RunError where bytes came too early, where connecting fails, and at `give_up_ns`; where
+    the server is on another host, also when that host has been silent for 4 s.
     """
     with link.near.entered():
         # It stays in the network in which it was made.
@@ -50,6 +56,8 @@ def check_waits(
     with ExitStack() as stack:
         stack.enter_context(sock)
         connect_from(sock, link.client.host)
+        if link.is_elsewhere:
+            end_when_silent(sock)
         try:
             round_trip_s = _connect(sock, address, give_up_ns, link.client.token)
             if certificate is not None:
