@@ -163,6 +163,13 @@ def test_another_schema_version_names_both(tmp_path: Path) -> None:
         store.load(path)
 
 
+def test_a_field_that_is_unknown_may_come_of_a_newer_tinygram(tmp_path: Path) -> None:
+    document = msgspec.to_builtins(RESULT) | {"new_field": 1}
+    (tmp_path / "later.json").write_bytes(msgspec.json.encode(document))
+    with pytest.raises(UsageError, match=r"later.json cannot be read: .*a newer tinygram may have"):
+        store.load(tmp_path / "later.json")
+
+
 @pytest.mark.parametrize(
     "document",
     [b"", b"\xff", b"[]", b"{}", b'{"schema_version": 1}', b"[" * 100_000, b'{"a\xff":1}'],

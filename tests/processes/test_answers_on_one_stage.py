@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from collections.abc import Iterator
 
 import pytest
 
-from tinygram_bench.processes.children import Told, answers, as_they_answer
+from tinygram_bench.processes.children import Told, answers, as_they_answer, check_running
 from tinygram_bench.processes.orders import End, Ready
+from tinygram_bench.processes.workers import RunError
 
 
 class _Process:
@@ -62,3 +64,18 @@ def test_who_says_nothing_until_then_is_told_as_silent(
     says_first.sendall(b"{}\n")
     found = list(as_they_answer([[first], [second]], time.monotonic() + 0.1))
     assert found == [(0, True), (1, False)]
+
+
+def test_who_ends_soon_is_told_and_what_was_said_stays(
+    two: list[tuple[_Near, socket.socket]],
+) -> None:
+    (first, says_first), (second, says_second) = two
+    says_first.sendall(b"{}\n")
+    check_running([first, second], [], 0.1)
+    says_second.sendall(b"{}\n")
+    ending = threading.Timer(0.2, lambda: says_second.shutdown(socket.SHUT_WR))
+    ending.start()
+    with pytest.raises(RunError, match="ended early"):
+        check_running([first, second], [], 60)
+    ending.join()
+    answers([first, second], Ready, time.monotonic() + 60, "is late", [first])

@@ -46,8 +46,8 @@ def test_a_case_that_is_late_in_most_of_its_slices_bars_those_that_it_reaches() 
     assert codes(runs) == [["fell_behind"], ["slices_entered"], []]
     (warning,) = runs[1].warnings
     assert warning.message.startswith(
-        "in 6 of 10 slices messages of a case still came that is late in most of its own, most "
-        "often of late"
+        "in 6 of 10 slices messages still came of a case that falls behind in most of its own, "
+        "most often of late"
     )
     assert "throughput_per_s".startswith(warning.figures)
     assert "latency_p50_us".startswith(warning.figures)

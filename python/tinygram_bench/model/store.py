@@ -260,8 +260,11 @@ def _read(document: bytes, where: str) -> Result:
         # A document that claims to be of version 1, and is not.
         *(LookupError, TypeError, ValueError, AttributeError),
     ) as error:
-        remedy = ": a newer tinygram may have written it" if "unknown field" in str(error) else ""
-        raise UsageError(f"{where} is not a result file of tinygram: {error}{remedy}") from error
+        if "unknown field" in str(error):
+            raise UsageError(
+                f"{where} cannot be read: {error}; a newer tinygram may have written it: use that"
+            ) from error
+        raise UsageError(f"{where} is not a result file of tinygram: {error}") from error
 
 
 class _Header(msgspec.Struct):

@@ -179,13 +179,19 @@ def answers(
         running = [program for program in running if program.fileno() not in ready]
 
 
-def check_running(children: Sequence[Told], programs: Sequence[Worker]) -> None:
-    """Raises RunError where one of them has ended; what the others have said stays to be heard."""
-    ready = _readable([*children, *programs], time.monotonic())
-    if not all(child.read() for child in children if child.fileno() in ready) or any(
-        program.failure for program in programs
-    ):
-        raise RunError(_failure(children, programs))
+def check_running(children: Sequence[Told], programs: Sequence[Worker], wait_s: float) -> None:
+    """Raises RunError where one of them has ended, or ends within `wait_s`.
+
+    What they have said stays to be heard.
+    """
+    give_up_s = time.monotonic() + wait_s
+    running = list(programs)
+    while ready := _readable([*children, *running], give_up_s):
+        if not all(child.read() for child in children if child.fileno() in ready):
+            raise RunError(_failure(children, programs))
+        if any(program.failure for program in running):
+            raise RunError(_failure(children, programs))
+        running = [program for program in running if program.fileno() not in ready]
 
 
 def as_they_answer(of: Sequence[Sequence[Told]], give_up_s: float) -> Iterator[tuple[int, bool]]:

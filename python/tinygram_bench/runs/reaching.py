@@ -96,8 +96,8 @@ def _entered_told(
     if len(by_intruders) > _MOST_ENTERED * len(entered):
         ((whose, _),) = Counter(each for found in by_intruders for each in found).most_common(1)
         message = (
-            f"in {len(by_intruders)} of {len(entered)} slices messages of another case still came, "
-            f"which falls behind in most of its own; most often {runs[whose].case_id}: leave "
-            "that out, have less sent, or let each run alone (--lone)"
+            f"in {len(by_intruders)} of {len(entered)} slices messages still came of a case that "
+            f"falls behind in most of its own, most often of {runs[whose].case_id}: leave it out, "
+            "have less sent, or let each run alone (--lone)"
         )
         yield Warning("slices_entered", message, _EVERY_FIGURE)

@@ -229,8 +229,11 @@ class Turn:
         return answers(children, kind, self.give_up_s, late, everybody, self._watched)
 
     def check_running(self) -> None:
-        """Raises RunError where a process of the stage has ended, or its host was lost."""
-        check_running(self.stage.children, self._watched)
+        """Raises RunError where a process of the stage has ended, or its host was lost.
+
+        That a host was lost its own connection tells, which may do so a moment later.
+        """
+        check_running(self.stage.children, self._watched, 2.0 if self.link.is_elsewhere else 0.0)
 
     @property
     def programs(self) -> Sequence[Worker]:

@@ -107,17 +107,18 @@ def introduce(sock: socket.socket, token: bytes | None) -> None:
         _native.Admission(None, token).introduce(sock.fileno(), INTRODUCTION_LIMIT_NS)
 
 
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET
-
-
 def end_when_silent(sock: socket.socket) -> None:
-    """Have the kernel end the connection within 4 s of the peer's silence: it dies, or is cut off.
+    """Have the kernel end the connection when the peer is silent, or takes nothing, for 4 s.
 
-    Connecting, too. The kernel asks by itself, so that no process of a measurement wakes up.
+    It died, or is cut off. Connecting ends then, too. The kernel asks by itself, so that no process
+    of a measurement wakes up.
     """
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _SILENT_S)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _EVERY_S)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, _TIMES)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNANSWERED_MS)
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET

@@ -119,14 +119,19 @@ def _decided(contest: Contest, standings: tuple[Standing, ...]) -> str:
 
 
 def _alike(standings: Sequence[Standing]) -> str:
-    """Within how much the first and these are equal: the farthest end of any ratio's interval."""
+    """Within how much the first and these are equal, by the farthest end of any ratio's interval.
+
+    What may be too far apart for that is not called equal.
+    """
     ratios = [each.verdict.ratio for each in standings if each.verdict.verdict != "cannot_say"]
     ends = [end for found in ratios if found is not None for end in (found.low, found.high)]
     if len(ends) < 2 * len(standings):
         return f"cannot be told apart ({_evidence_on(standings)})"
-    farthest = max(abs(end - 1) for end in ends)
-    within = f"within {percent_at_most(farthest)} ({_evidence_on(standings)})"
-    return f"are equal {within}" if farthest <= _MOST_EQUAL else f"cannot be told apart {within}"
+    farthest, evidence = max(abs(end - 1) for end in ends), _evidence_on(standings)
+    apart = percent_at_most(farthest)
+    if farthest <= _MOST_EQUAL:
+        return f"are equal within {apart} ({evidence})"
+    return f"cannot be told apart: they may be up to {apart} apart ({evidence})"
 
 
 def _on_p99(contest: Contest, standings: tuple[Standing, ...], on_p50: str) -> str:

@@ -48,7 +48,7 @@ def check_waits(
     that the server must show; None: nothing is encrypted.
 
     Raises RunError where bytes came too early, where connecting fails, and at `give_up_ns`; where
-    the server is on another host, also when that host has been silent for 4 s.
+    `tinygram serve` on another host has started the server, also when that has been silent for 4 s.
     """
     with link.near.entered():
         # It stays in the network in which it was made.
@@ -76,6 +76,9 @@ def check_waits(
                 _receive(sock, 1, give_up_ns)
         except TimeoutError as error:
             raise RunError("the server did not reply to its first request in time") from error
+        except OSError as error:
+            where = f"{address[0]}:{address[1]}"
+            raise RunError(f"the connection to {where} was lost: {error.strerror}") from error
 
 
 def _connect(
