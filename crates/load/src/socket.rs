@@ -12,9 +12,9 @@ use std::{
     io::{self, ErrorKind},
     net::{IpAddr, SocketAddr, TcpListener, TcpStream},
     os::fd::{AsFd, AsRawFd, OwnedFd, RawFd},
-    ptr,
     time::Duration,
 };
+use tinygram_net::socket::set_flag;
 
 /// A port of loopback that the kernel picks.
 #[cfg(test)]
@@ -73,20 +73,12 @@ pub fn unconnected(
 /// The port is picked when the socket connects: one that a former connection to another server, or
 /// from another address, still has will do.
 fn bind_address(socket: &OwnedFd, address: IpAddr) -> io::Result<()> {
-    let on: libc::c_int = 1;
-    // SAFETY: the kernel reads one int.
-    let status = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_IP,
-            libc::IP_BIND_ADDRESS_NO_PORT,
-            ptr::from_ref(&on).cast(),
-            size_of_val(&on) as libc::socklen_t,
-        )
-    };
-    if status != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    set_flag(
+        socket.as_raw_fd(),
+        libc::IPPROTO_IP,
+        libc::IP_BIND_ADDRESS_NO_PORT,
+        true,
+    )?;
     Ok(net::bind(socket, &SocketAddr::new(address, 0))?)
 }
 

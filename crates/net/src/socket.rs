@@ -63,23 +63,30 @@ pub fn take_error(fd: RawFd) -> Option<i32> {
 /// # Errors
 /// When `fd` is no TCP socket.
 pub fn push_out(fd: RawFd) -> io::Result<()> {
-    for is_on in [1, 0] {
-        let is_on: libc::c_int = is_on;
-        // SAFETY: the kernel reads one int.
-        let status = unsafe {
-            libc::setsockopt(
-                fd,
-                libc::IPPROTO_TCP,
-                libc::TCP_NODELAY,
-                ptr::from_ref(&is_on).cast(),
-                size_of_val(&is_on) as libc::socklen_t,
-            )
-        };
-        if status != 0 {
-            return Err(io::Error::last_os_error());
-        }
+    set_flag(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, true)?;
+    set_flag(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, false)
+}
+
+/// Switch an option of a socket on or off (setsockopt(2)).
+///
+/// # Errors
+/// When `fd` is no socket that has this option.
+pub fn set_flag(fd: RawFd, level: libc::c_int, option: libc::c_int, is_on: bool) -> io::Result<()> {
+    let value = libc::c_int::from(is_on);
+    // SAFETY: the kernel reads one int.
+    let status = unsafe {
+        libc::setsockopt(
+            fd,
+            level,
+            option,
+            ptr::from_ref(&value).cast(),
+            size_of_val(&value) as libc::socklen_t,
+        )
+    };
+    match status {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
-    Ok(())
 }
 
 /// Hand `head` and then `tail` to the kernel in one write, without waiting; returns how many bytes
@@ -197,18 +204,7 @@ mod tests {
         let sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut receiver, _) = listener.accept().unwrap();
         let fd = sender.as_raw_fd();
-        let is_on: libc::c_int = 1;
-        // SAFETY: the kernel reads one int.
-        let status = unsafe {
-            libc::setsockopt(
-                fd,
-                libc::IPPROTO_TCP,
-                libc::TCP_CORK,
-                ptr::from_ref(&is_on).cast(),
-                size_of_val(&is_on) as libc::socklen_t,
-            )
-        };
-        assert_eq!(status, 0);
+        set_flag(fd, libc::IPPROTO_TCP, libc::TCP_CORK, true).unwrap();
         // Where the host stands still for 200 ms the cork's own time is over.
         let is_withheld = (0..10).any(|_| {
             send_now(fd, b"hello", b"").unwrap();
