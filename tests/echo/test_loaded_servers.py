@@ -13,7 +13,7 @@ import pytest
 from tinygram_bench.host.network.settings import permitted_congestion_control
 from tinygram_bench.workloads.echo.servers import SERVERS, Server
 
-# As the server's process does, up to where it accepts connections.
+# It does what the server's process does, up to where that accepts connections.
 PROGRAM = """
 import os
 import sys

@@ -6,6 +6,7 @@ It imports the module, and runs its `main`.
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import cast
 
@@ -30,9 +31,9 @@ def _import_msgspec() -> None:
     # With None in its place its import fails, as that of a package that is not installed.
     sys.modules[_HIDDEN] = None  # type: ignore[assignment]
     try:
-        import msgspec  # noqa: F401 - for the module, which imports it after this
-    except ImportError:
-        pass  # The module imports it once more, with what it asks for.
+        # Where this fails, the module imports it once more, with what it asks for.
+        with suppress(ImportError):
+            import msgspec  # noqa: F401 - for the module, which imports it after this
     finally:
         del sys.modules[_HIDDEN]
 

@@ -23,7 +23,7 @@ _OF_SLICES = (
 
 @cache
 def filled_sweep(ways: int = 15, points: int = 7) -> Result:
-    """As large as one of the default ways, unless it has fewer ways or points."""
+    """A sweep as large as that of the default ways, unless fewer ways or points are asked for."""
     random = Random(1)
     drawn = swept([f"loop/coalesce:{n + 1}us" for n in range(ways)], _RATES[:points], _ROUNDS)
     return result_of(drawn.plan, [_filled(run, random) for run in drawn.runs])
