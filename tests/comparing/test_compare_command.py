@@ -162,7 +162,7 @@ def test_results_without_a_common_case_are_refused(tmp_path: Path) -> None:
     [
         (b"", "is not a result file of tinygram"),
         (b'{"a": 1}', "is not a result file of tinygram"),
-        (b"<html></html>", "is a page without a result of tinygram"),
+        (b"<html></html>", "is a page without a whole result of tinygram"),
         (b'{"schema_version": 99}', "has schema_version 99, and this tinygram reads 1 to 2"),
         (store.encoded(BASE)[:-200], "is not a result file of tinygram"),
     ],

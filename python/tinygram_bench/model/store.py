@@ -218,7 +218,7 @@ def load_all(path: Path) -> tuple[Named, ...]:
         raise UsageError(f"{path}: {error}; make the page again from the result file") from error
     if not found:
         raise UsageError(
-            f"{path} is a page without a result of tinygram: name a result file, or a page that "
+            f"{path} is a page without a whole result of tinygram: name a result file, or a page that "
             "`tinygram report --html` wrote"
         )
     return found

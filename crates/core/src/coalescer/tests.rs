@@ -1,4 +1,5 @@
 mod adaptive;
+mod busy_loops;
 mod competitive;
 mod many_connections;
 

@@ -297,7 +297,14 @@ def _named_ways(
             )
         names = dict.fromkeys(known.name for known in here)
         there = "; ".join(f"{name}: {', '.join(_strategies_on(name, here))}" for name in names)
-        raise UsageError(f"no way is {wanted}: there are {there}")
+        others = [
+            f"{known.name}/{known.implementation}/{strategy}"
+            for known in here
+            for strategy in strategies
+            if known.name in named["runtime"] and known.supports(strategy)
+        ]
+        remedy = f"--only {others[0]} is one with that strategy" if others else f"there are {there}"
+        raise UsageError(f"no way is {wanted}: {remedy}")
     return ways
 
 

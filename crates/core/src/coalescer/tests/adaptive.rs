@@ -1,15 +1,18 @@
 //! What `adaptive` does in a loop, told by the writes that come out of it.
 
-use super::*;
+use super::{
+    busy_loops::{closed, stay_busy},
+    *,
+};
 
-const LOOPS: [Loop; 3] = [Loop::Plain, Loop::Resting, Loop::Foreign];
+pub(super) const LOOPS: [Loop; 3] = [Loop::Plain, Loop::Resting, Loop::Foreign];
 /// After this time without a write a plain loop that never polls has begun another iteration.
 const IDLE_NS: u64 = 20_000;
 /// An iteration of a busy loop, and a write.
-const ITERATION_NS: u64 = 5_000;
+pub(super) const ITERATION_NS: u64 = 5_000;
 const WRITE_NS: u64 = 4_000;
 
-fn driver_of(of_loop: Loop) -> Driver {
+pub(super) fn driver_of(of_loop: Loop) -> Driver {
     with_knobs(of_loop, Knobs::new(Strategy::Adaptive))
 }
 
@@ -22,134 +25,6 @@ pub(super) fn with_knobs(of_loop: Loop, knobs: Knobs) -> Driver {
 
 pub(super) fn writes(driver: &Driver) -> u64 {
     driver.coalescer.stats().writes
-}
-
-/// A loop that never rests; `brings` tells how many messages come in an iteration, from the time since
-/// the one before. Returns the longest time for which anything had been held at the end of one.
-fn stay_busy(driver: &mut Driver, iterations: usize, brings: impl Fn(u64) -> u64) -> u64 {
-    let mut longest_ns = 0;
-    let mut last_ns = driver.now_ns - ITERATION_NS;
-    for _ in 0..iterations {
-        let since_ns = driver.now_ns - std::mem::replace(&mut last_ns, driver.now_ns);
-        for _ in 0..brings(since_ns) {
-            driver.send(&[0; 10]);
-        }
-        driver.now_ns += ITERATION_NS;
-        driver.tick(false);
-        if let Some(begin_ns) = driver.coalescer.buffer.since_ns() {
-            longest_ns = longest_ns.max(driver.now_ns - begin_ns);
-        }
-    }
-    longest_ns
-}
-
-/// Messages that come as fast as the loop lets them.
-fn closed(_: u64) -> u64 {
-    8
-}
-
-/// Messages that have times of their own, 1 µs apart.
-fn open(since_ns: u64) -> u64 {
-    since_ns / 1_000
-}
-
-#[test]
-fn what_comes_as_fast_as_it_is_let_is_held_for_many_iterations_and_no_longer_than_it_may_be() {
-    for of_loop in LOOPS {
-        let mut driver = driver_of(of_loop);
-        stay_busy(&mut driver, 1_000, closed);
-        let before = writes(&driver);
-        let longest_ns = stay_busy(&mut driver, 1_000, closed);
-        // 300 µs are some 55 iterations.
-        let made = writes(&driver) - before;
-        assert!((15..40).contains(&made), "{of_loop:?}: {made}");
-        assert!((250_000..300_000).contains(&longest_ns), "{longest_ns}");
-        assert_eq!(driver.coalescer.stats().overruns, 0);
-        // The next iteration brings nothing.
-        driver.tick(false);
-        assert!(driver.coalescer.pending().is_empty(), "{of_loop:?}");
-    }
-}
-
-#[test]
-fn what_has_times_of_its_own_leaves_at_the_end_of_each_iteration() {
-    for of_loop in LOOPS {
-        let mut driver = driver_of(of_loop);
-        stay_busy(&mut driver, 1_000, open);
-        let before = writes(&driver);
-        let longest_ns = stay_busy(&mut driver, 1_000, open);
-        // All but those few that look whether waiting would bring more.
-        let made = writes(&driver) - before;
-        assert!(made >= 970, "{of_loop:?}: {made}");
-        assert!(longest_ns <= 2 * ITERATION_NS, "{of_loop:?}: {longest_ns}");
-    }
-}
-
-#[test]
-fn a_load_that_becomes_an_open_one_is_no_longer_held() {
-    for of_loop in LOOPS {
-        let mut driver = driver_of(of_loop);
-        stay_busy(&mut driver, 1_000, closed);
-        // It takes some long holds to notice.
-        stay_busy(&mut driver, 2_000, open);
-        let before = writes(&driver);
-        stay_busy(&mut driver, 1_000, open);
-        assert!(writes(&driver) - before >= 900, "{of_loop:?}");
-    }
-}
-
-#[test]
-fn nothing_is_held_longer_than_a_quarter_of_the_time_for_which_the_loop_has_been_busy() {
-    for of_loop in LOOPS {
-        let mut driver = driver_of(of_loop);
-        stay_busy(&mut driver, 1_000, closed);
-        driver.tick(true);
-        let begin_ns = driver.now_ns;
-        while driver.now_ns < begin_ns + 2_000_000 {
-            let longest_ns = stay_busy(&mut driver, 10, closed);
-            let busy_ns = driver.now_ns - begin_ns;
-            assert!(longest_ns <= busy_ns / 4 + 2 * ITERATION_NS, "{longest_ns}");
-        }
-    }
-}
-
-#[test]
-fn a_loop_that_is_about_to_wait_holds_nothing_and_has_not_been_busy() {
-    for of_loop in LOOPS {
-        let mut driver = driver_of(of_loop);
-        stay_busy(&mut driver, 1_000, closed);
-        driver.send(b"z");
-        driver.tick(true);
-        assert!(driver.coalescer.pending().is_empty(), "{of_loop:?}");
-        let before = writes(&driver);
-        stay_busy(&mut driver, 16, closed);
-        assert!(writes(&driver) - before >= 14, "{of_loop:?}");
-    }
-}
-
-#[test]
-fn a_blocked_socket_is_no_rest() {
-    let mut driver = driver_of(Loop::Resting);
-    stay_busy(&mut driver, 1_000, closed);
-    driver.coalescer.on_blocked();
-    driver.now_ns += 50_000;
-    driver.tick(true);
-    assert!(!driver.coalescer.wants_tick(), "its loop would never wait");
-    driver.writable();
-    let before = writes(&driver);
-    stay_busy(&mut driver, 100, closed);
-    assert!(writes(&driver) - before < 20);
-}
-
-#[test]
-fn a_max_hold_bounds_what_a_busy_loop_holds() {
-    let mut knobs = Knobs::new(Strategy::Adaptive);
-    knobs.max_hold = Some(Duration::from_micros(200));
-    for of_loop in LOOPS {
-        let mut driver = with_knobs(of_loop, knobs);
-        let longest_ns = stay_busy(&mut driver, 4_000, closed);
-        assert!((150_000..200_000).contains(&longest_ns), "{longest_ns}");
-    }
 }
 
 #[test]

@@ -14,6 +14,10 @@ const LONGEST_GAP_NS: u64 = 200_000;
 /// A verdict needs this many samples with and without a write.
 const LEAST_WITH: u32 = 16;
 const LEAST_WITHOUT: u32 = 8;
+/// Where the last verdict was closed, so many without a write are enough after a rest, and a look comes
+/// after this many iterations with a write.
+const LEAST_WITHOUT_AGAIN: u32 = 4;
+const LOOK_AGAIN: u32 = 2;
 /// An iteration must be longer by this factor with a write in it than without for a verdict.
 const LEAST_LONGER: f64 = 1.05;
 /// A load is closed where an iteration that is longer by a factor f has fewer than f to this power
@@ -44,12 +48,14 @@ impl Seen {
     }
 }
 
-/// What is known of the load since the loop rested last.
+/// What is known of the load since the loop rested last, and whether it was closed before.
 #[derive(Debug)]
 pub(super) struct Load {
     with_write: Seen,
     without: Seen,
     is_closed: bool,
+    /// Whether the last verdict was closed, unless the loop has been busy without one since.
+    was_closed: bool,
     /// How many iterations with a write came since the last look, and how many must come.
     since_look: u32,
     look_after: u32,
@@ -63,23 +69,32 @@ impl Load {
             with_write: Seen::default(),
             without: Seen::default(),
             is_closed: false,
+            was_closed: false,
             since_look: 0,
             look_after: FIRST_LOOK,
             looks: false,
         }
     }
 
-    /// The loop has rested: nothing comes as fast as it lets it.
+    /// The loop has rested: nothing comes as fast as it lets it. What was a closed load is soon known to
+    /// be one again, unless the loop was busy meanwhile and no verdict has said so.
     pub(super) fn forget(&mut self) {
-        let look_after = if self.looks {
-            (self.look_after * 2).min(RAREST_LOOK)
-        } else {
-            self.look_after
+        let was_busy = self.with_write.samples >= BEFORE_LOOK;
+        let was_closed = self.was_closed && (self.is_closed || !was_busy);
+        let look_after = match (self.looks, was_closed) {
+            (true, _) => self.rarer_look(),
+            (false, true) => LOOK_AGAIN,
+            (false, false) => self.look_after.max(FIRST_LOOK),
         };
         *self = Self {
+            was_closed,
             look_after,
             ..Self::new()
         };
+    }
+
+    fn rarer_look(&self) -> u32 {
+        (self.look_after.max(FIRST_LOOK) * 2).min(RAREST_LOOK)
     }
 
     /// An iteration brought `messages`, the first of them `gap_ns` after the first of the iteration
@@ -116,7 +131,12 @@ impl Load {
     }
 
     fn judge(&mut self) {
-        if self.with_write.samples < LEAST_WITH || self.without.samples < LEAST_WITHOUT {
+        let is_enough = if self.was_closed {
+            self.without.samples >= LEAST_WITHOUT_AGAIN
+        } else {
+            self.with_write.samples >= LEAST_WITH && self.without.samples >= LEAST_WITHOUT
+        };
+        if !is_enough {
             return;
         }
         let longer = self.with_write.gap_ns / self.without.gap_ns.max(1.0);
@@ -127,10 +147,11 @@ impl Load {
             CLOSES_BELOW
         };
         self.is_closed = longer > LEAST_LONGER && more < longer.powf(power);
+        self.was_closed = self.is_closed;
         self.look_after = if self.is_closed {
             FIRST_LOOK
         } else {
-            (self.look_after * 2).min(RAREST_LOOK)
+            self.rarer_look()
         };
     }
 }
