@@ -22,7 +22,7 @@ from statistics import median
 from typing import TypeVar
 
 from library.baton import Role, Took, Turn, settling
-from library.sides.client import REQUESTS
+from library.sides.client import CONNECTIONS, REQUESTS
 from library.sides.sending import (
     CONGESTION_CONTROL,
     MESSAGE_BYTES,
@@ -248,6 +248,8 @@ PING_PONG = Kind(_echo, step=1, least=20)
 """The median time from a message to its echo."""
 SERVED = Kind(_served, near_end="client", step=REQUESTS, least=8 * REQUESTS)
 """Nanoseconds per request that a server answers; the side is the server."""
+SERVED_SINGLY = Kind(_served, near_end="client single", step=CONNECTIONS, least=64 * CONNECTIONS)
+"""The same with one request under way on each connection."""
 
 
 @cache

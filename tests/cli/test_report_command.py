@@ -136,7 +136,7 @@ def test_markdown_has_tables_that_no_name_can_break(report: Report, tmp_path: Pa
         (("foreign.json",), "foreign.json is not a result file of tinygram"),
         (("future.json",), "future.json has schema_version 99, and this tinygram reads 1 to 2"),
         (("older.json",), "older.json is not a result file of tinygram"),
-        (("page.html",), "page.html is a page without a whole result of tinygram"),
+        (("page.html",), "page.html is a page that holds no complete result"),
         (("damaged.json",), "damaged.json is damaged: "),
         ((PACED, "--csv", "none/a.csv"), "cannot write none/a.csv: No such file"),
         ((PACED, "--csv", "folder"), "cannot write folder: it is not a file"),

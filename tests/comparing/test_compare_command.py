@@ -136,6 +136,15 @@ def test_what_is_not_comparable_is_named_with_both_values(tmp_path: Path) -> Non
     assert "- not comparable: kernel: 6.1.0 before, 6.2.0 after" in anyway.stdout
 
 
+def test_how_fast_a_core_is_awake_hinders_times_and_not_counts(tmp_path: Path) -> None:
+    awake = replace(BASE, environment=BASE.environment | {"cpu_latency_limit_us": 0})
+    done = compared(tmp_path, BASE, awake)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "limit of a core's time to wake up (µs): not known before, 0 after" in done.stderr
+    counts = run(tmp_path, "before.json", "after.json", "--gate", "counts")
+    assert (counts.returncode, counts.stderr) == (0, "")
+
+
 def test_hosts_that_are_not_known_may_be_two(tmp_path: Path) -> None:
     unknown = replace(BASE, host=None)
     done = compared(tmp_path, unknown, unknown)
@@ -162,7 +171,7 @@ def test_results_without_a_common_case_are_refused(tmp_path: Path) -> None:
     [
         (b"", "is not a result file of tinygram"),
         (b'{"a": 1}', "is not a result file of tinygram"),
-        (b"<html></html>", "is a page without a whole result of tinygram"),
+        (b"<html></html>", "is a page that holds no complete result"),
         (b'{"schema_version": 99}', "has schema_version 99, and this tinygram reads 1 to 2"),
         (store.encoded(BASE)[:-200], "is not a result file of tinygram"),
     ],

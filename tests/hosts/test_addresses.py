@@ -11,6 +11,7 @@ import pytest
 from tests.hosts.far_server import HELLO, LIMIT_S, far_server
 from tests.support.serve_command import serving
 
+from tinygram_bench.cli.options import far_end
 from tinygram_bench.hosts import wire
 from tinygram_bench.hosts.address import FarAddress, names_port, parse_server
 from tinygram_bench.hosts.far_host import FarHost
@@ -50,6 +51,12 @@ def test_what_is_no_server_is_refused_with_an_example_of_each_kind(text: str) ->
 def test_an_address_of_one_link_is_refused_by_name() -> None:
     with pytest.raises(UsageError, match="an address of one link alone"):
         parse_server("fe80::1")
+
+
+def test_nobody_is_asked_whether_a_server_on_our_port_is_ours() -> None:
+    found = far_end(f"127.0.0.1:{wire.PORT}")
+    assert found is not None
+    assert found.port == wire.PORT
 
 
 @pytest.mark.parametrize(
@@ -131,3 +138,23 @@ def test_where_it_cannot_listen_is_told(
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=LIMIT_S)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+def test_an_address_of_another_host_and_a_port_in_use_are_told(
+    tmp_path: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+
+    def serve(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-B", "-m", "tinygram_bench", "serve", *words]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT_S)
+
+    assert serve("--new-key").returncode == 0
+    elsewhere = serve("--bind", "192.0.2.7")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        in_use = serve("--port", str(port))
+    assert (elsewhere.returncode, in_use.returncode) == (2, 2)
+    remedy = "; name an address of this host with --bind, and a port that is free with --port\n"
+    assert elsewhere.stderr.endswith(f"Cannot assign requested address{remedy}")
+    assert in_use.stderr.endswith(f"127.0.0.1 port {port}: Address already in use{remedy}")

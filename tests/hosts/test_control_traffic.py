@@ -98,6 +98,7 @@ ORDERS: dict[str, list[object]] = {
     "the greeting again": [HELLO],
     "no messages": [BEGIN, tell(messages=0)],
     "too many bytes": [BEGIN, tell(max_bytes=1 << 40)],
+    "too many connections": [BEGIN, tell(connections=1 << 20)],
     "too many producers": [BEGIN, tell(producers=1 << 20)],
     "a negative size": [BEGIN, tell(min_bytes=-1)],
     "an unknown congestion control": [BEGIN, tell(congestion_control="x\0y")],

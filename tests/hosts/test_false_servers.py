@@ -13,8 +13,8 @@ from tests.hosts.far_server import HELLO, LIMIT_S
 
 from tinygram_bench.hosts import line as hosts_line
 from tinygram_bench.hosts import wire
-from tinygram_bench.hosts.address import FarAddress
-from tinygram_bench.hosts.line import Line
+from tinygram_bench.hosts.address import FarAddress, connected
+from tinygram_bench.hosts.line import FarProcess, Line
 from tinygram_bench.model.errors import UsageError
 
 VERSION = str(HELLO["tinygram"])
@@ -65,6 +65,44 @@ def test_an_answer_to_nothing_is_no_welcome() -> None:
         pytest.raises(UsageError, match="it was asked nothing"),
     ):
         Line(address, VERSION, lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("greeting", "said"),
+    [
+        (b"", "it closed the connection without a greeting: "),
+        (b"tinygram serve 9999 -\n", "it speaks version 9999 of the control connection, and this"),
+        (b"SSH-2.0-x\n", "it greets otherwise: another program listens there"),
+    ],
+    ids=["nothing", "another version", "another program"],
+)
+def test_the_error_names_what_the_server_said_in_place_of_a_greeting(
+    greeting: bytes, said: str
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def greet() -> None:
+            sock, _ = listener.accept()
+            with sock:
+                sock.sendall(greeting)
+
+        thread = threading.Thread(target=greet)
+        thread.start()
+        address = FarAddress("it", "127.0.0.1", listener.getsockname()[1])
+        with pytest.raises(UsageError, match=f"^--server {said}"):
+            connected(address)
+        thread.join()
+
+
+def test_what_comes_late_is_written_to_no_file_of_somebody_else() -> None:
+    fd = os.memfd_create("left")
+    process = FarProcess("it", [fd])
+    os.close(fd)
+    (copy,) = process.files
+    os.write(copy, b"late")
+    process.end(None)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(copy)
 
 
 def test_a_refusal_is_shown_without_what_a_terminal_would_obey() -> None:

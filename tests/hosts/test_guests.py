@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import resource
 import socket
 import time
 from collections.abc import Iterator
@@ -28,7 +29,13 @@ from tests.hosts.far_server import (
 from tests.hosts.test_control_traffic import BEGIN, tell
 
 from tinygram_bench.far import limits as far_limits
-from tinygram_bench.far.limits import check, end_above, moved_bytes
+from tinygram_bench.far.limits import (
+    Moved,
+    check,
+    connections_within,
+    end_above,
+    moved_so_far,
+)
 from tinygram_bench.far.programs import RefusedError
 
 MOST_BYTES = 64 << 20
@@ -203,14 +210,26 @@ def test_bytes_and_rate_of_a_client_are_limited(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(RefusedError, match="--max-rate"):
         check(LIMITS, 0, LIMITS.rate_bytes_per_s + 1)
     monkeypatch.setattr(far_limits, "EVERY_S", 0.01)
-    moved = iter(range(0, 1 << 40, 1 << 20))
-    monkeypatch.setattr(far_limits, "moved_bytes", lambda: next(moved))
-    with pytest.raises(RefusedError, match="--max-bytes"):
-        asyncio.run(end_above(limits(bytes=10 << 20), _asleep()))
+    ahead = 1 << 50
+    for grows in (lambda now: Moved(now, ahead), lambda now: Moved(ahead, now)):
+        moved = map(grows, range(0, 1 << 40, 1 << 20))
+        monkeypatch.setattr(far_limits, "moved_so_far", moved.__next__)
+        with pytest.raises(RefusedError, match="--max-bytes"):
+            asyncio.run(end_above(limits(bytes=10 << 20, time_s=LIMIT_S), _asleep()))
+
+
+@pytest.mark.parametrize(
+    ("hard", "most"), [(resource.RLIM_INFINITY, 1_000), (100_000, 1_000), (100, 36)]
+)
+def test_no_more_connections_are_promised_than_the_system_gives_descriptors(
+    hard: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (100, hard))
+    assert connections_within(1_000) == most
 
 
 def test_what_goes_through_this_host_is_counted() -> None:
-    before = moved_bytes()
+    before = moved_so_far()
     with (
         socket.create_server(("127.0.0.1", 0)) as listener,
         socket.create_connection(listener.getsockname()) as near,
@@ -218,13 +237,13 @@ def test_what_goes_through_this_host_is_counted() -> None:
     ):
         near.sendall(b"x" * 100_000)
         assert len(far.recv(100_000, socket.MSG_WAITALL)) == 100_000
-    assert moved_bytes() - before >= 100_000
+    assert moved_so_far().since(before) >= 100_000
 
 
 def test_both_ip_versions_are_counted(tmp_path: Path) -> None:
     (tmp_path / "netstat").write_text(
         "TcpExt: A B\nTcpExt: 1 2\nIpExt: InOctets OutOctets\nIpExt: 10 300\n"
     )
-    assert moved_bytes(tmp_path) == 300
+    assert moved_so_far(tmp_path) == (10, 300)
     (tmp_path / "snmp6").write_text("Ip6InOctets 1000\nIp6OutOctets 5\n")
-    assert moved_bytes(tmp_path) == 1010
+    assert moved_so_far(tmp_path) == (1010, 305)

@@ -32,6 +32,10 @@ WORKLOADS = {
         *("stream", "--only", "threads/tinygram/combine", "--rounds", 1),
         *("--producers", 2, "--duration", "500ms"),
     ),
+    "stream on many connections": (
+        *("stream", "--only", "asyncio/nodelay", "--rounds", 1, "--connections", 50),
+        *("--rate", "5k", "--duration", "300ms"),
+    ),
     "rr": (
         *("rr", "--rounds", 1, "--callers", "1x2", "--duration", "1s", "--runtime", "native"),
         *("--strategy", "nodelay", "--connections", "per-caller", "--sends-per-request", 1),

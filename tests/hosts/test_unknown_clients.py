@@ -229,6 +229,18 @@ def test_only_so_many_strangers_are_heard_at_a_time(monkeypatch: pytest.MonkeyPa
             assert all_of(one_more) == b""
 
 
+def test_who_is_turned_away_again_and_again_fills_no_log(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(server, "_QUIET_S", LIMIT_S)
+    with far_server() as port:
+        for _ in range(20):
+            with connected(port) as sock:
+                sock.sendall(b"no greeting\n")
+                assert b"Refused" in all_of(sock)
+    assert capfd.readouterr().err.count("turned 127.0.0.1 away: ") == 1
+
+
 def test_strangers_whose_time_is_up_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "_STRANGER_S", STRANGER_S)
     with far_server() as port:

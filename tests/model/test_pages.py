@@ -62,7 +62,7 @@ def cut(element: str) -> str:
 @pytest.mark.parametrize(
     ("element", "fault"),
     [
-        ("", "a page without a whole result of tinygram"),
+        ("", "a page that holds no complete result"),
         (cut(element_of("a", store.encoded(RESULT))), "is damaged: its end is missing"),
         (element_of("a", b"{}").replace("/Td6", "????"), "is damaged"),
         (element_of("a", b"{}"), r"\(a\) is not a result file of tinygram"),

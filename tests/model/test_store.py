@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import resource
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -202,3 +203,18 @@ def test_a_sweep_without_rounds_is_no_result(tmp_path: Path) -> None:
     path.write_text(re.sub(r'("high": 100000.0,\s+"rounds": )6', r"\g<1>0", path.read_text()))
     with pytest.raises(UsageError, match="a sweep of 0 rounds a step"):
         store.load(path)
+
+
+def test_documents_that_have_no_room_together_replace_none(tmp_path: Path) -> None:
+    (tmp_path / "a.svg").write_text("old")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, hard))
+    try:
+        with pytest.raises(OutputError, match=r"^cannot write to the folder .*: File too large; "):
+            store.write_all(tmp_path, {"a.svg": b"new", "b.svg": b"x" * 2_000}, "--svg /tmp/a")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.svg"]
+    assert (tmp_path / "a.svg").read_text() == "old"
+    store.write_all(tmp_path, {"a.svg": b"new", "b.svg": b"x" * 2_000}, "--svg /tmp/a")
+    assert [len(path.read_bytes()) for path in sorted(tmp_path.iterdir())] == [3, 2_000]

@@ -213,6 +213,13 @@ def test_a_better_median_with_worse_rounds_is_no_win() -> None:
     )
 
 
+def test_a_sole_way_beside_its_limit() -> None:
+    plan, runs = flat_out({"loop/nodelay": BASE, "native/nodelay": times(9)})
+    assert closing_sentences(result_of(plan, runs)) == (
+        "loop, flat out: only nodelay has figures (apart from the limit), so nothing was compared.",
+    )
+
+
 def test_a_sole_way_and_no_way_at_all() -> None:
     plan, runs = flat_out({"loop/nodelay": BASE, "threads/nodelay": BASE})
     result = result_of(plan, [*runs[:7], *(failed(run, "no route") for run in runs[7:])])

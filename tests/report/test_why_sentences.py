@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from tests.support.experiments import swept, way
+from tests.support.small_result import RESULT
 
 from tinygram_bench.model.result import Figure, Verdict
+from tinygram_bench.report.rr import rr_document
 from tinygram_bench.report.why import reasons_of, sentence
 from tinygram_bench.statistics.verdicts.why.account import Account, Part
 from tinygram_bench.statistics.verdicts.why.evidence import Evidence
@@ -162,6 +164,19 @@ def test_callers_that_send_alike_are_named_by_what_they_differ_in(
     text = sentence(replace(differs, baseline=baseline, case=case, verdicts=(verdict,)))
     assert text is not None
     assert text.startswith("native/io_uring/nodelay makes 0.89 × the calls of native/nodelay: ")
+
+
+def test_calls_of_several_kinds_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = ("per-caller", "per-request")
+    plan = plan_rr(RrOptions(connections=kinds, sends_per_request=(1,)))
+    differs = pair(cpu=account(5.0, 1.9, writes=(3.2, 0.3)))
+    whys = [replace(differs, case=case) for case in plan.cases if case.strategy == "nagle"]
+    monkeypatch.setattr("tinygram_bench.report.why.whys_of", lambda _: whys)
+    document = rr_document(
+        replace(RESULT, plan=plan, runs=(), summaries=(), verdicts=()), published=False
+    )
+    told = [each.text.partition(": ")[0] for each in document.reasons]
+    assert sorted(told) == ["Per-caller", "Per-request"]
 
 
 def test_what_no_part_accounts_for_is_no_reason() -> None:

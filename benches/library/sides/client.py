@@ -1,9 +1,10 @@
-"""Asks a server, from the other core: `client`.
+"""Asks a server, from the other core: `client`, or `client single`.
 
-Plain blocking sockets: 64 requests in one write on each of eight connections, then their replies,
-connection by connection, so that the server always has work while the client waits. Every byte of
-the replies is compared. What a turn costs is the time per request, while all connections have
-requests to be answered. That the client is not the bottleneck, `plain_server.py` shows.
+Plain blocking sockets: 64 requests in one write on each of eight connections, or a single one,
+then their replies, connection by connection, so that the server always has work while the client
+waits. Every byte of the replies is compared. What a turn costs is the time per request, while all
+connections have requests to be answered. That the client is not the bottleneck, `plain_server.py`
+shows.
 """
 
 from __future__ import annotations
@@ -20,9 +21,8 @@ from tinygram_bench.processes.orders import Orders
 
 CONNECTIONS = 8
 REQUESTS = PER_ITERATION * CONNECTIONS
-"""Requests under way at a time; a turn has a multiple of them."""
-_REQUESTS = b"q" * MESSAGE_BYTES * PER_ITERATION
-_REPLIES = REPLY * PER_ITERATION
+"""Requests under way at a time, `single` as many as connections; a turn has a multiple of them."""
+_REQUEST = b"q" * MESSAGE_BYTES
 
 
 def main() -> int:
@@ -32,30 +32,33 @@ def main() -> int:
 def _take_turns(role: Role, orders: Orders) -> None:
     socks = [connected(role.port) for _ in range(CONNECTIONS)]
     settle()
+    each = 1 if role.words else PER_ITERATION
+    together = each * CONNECTIONS
     for count in turns(orders):
-        times_ns = _ask(socks, count // REQUESTS)
+        times_ns = _ask(socks, each, count // together)
         measured_ns = times_ns[settling(len(times_ns)) :]
         took_ns = measured_ns[-1] - measured_ns[0]
-        cost_ns = took_ns / max(1, len(measured_ns) - 1) / REQUESTS
+        cost_ns = took_ns / max(1, len(measured_ns) - 1) / together
         orders.say(Took(times_ns[0], times_ns[-1] - times_ns[0], cost_ns))
     for sock in socks:
         _check_end(sock)
 
 
-def _ask(socks: Sequence[socket.socket], passes: int) -> list[int]:
-    """Ask so many times on each connection; when the replies to each were first waited for, ns."""
+def _ask(socks: Sequence[socket.socket], each: int, passes: int) -> list[int]:
+    """Ask `each` at a time on each connection, `passes` times; when each began to wait, in ns."""
     times_ns = []
-    replies = bytearray(len(_REPLIES))
+    asked, expected = _REQUEST * each, REPLY * each
+    replies = bytearray(len(expected))
     for sock in socks:
-        sock.sendall(_REQUESTS)
+        sock.sendall(asked)
     for number in range(passes):
         times_ns.append(time.monotonic_ns())
         for sock in socks:
             read_bytes = sock.recv_into(replies, len(replies), socket.MSG_WAITALL)
-            if read_bytes != len(_REPLIES) or replies != _REPLIES:
-                raise OSError(f"{read_bytes} bytes are not the {PER_ITERATION} replies")
+            if read_bytes != len(expected) or replies != expected:
+                raise OSError(f"{read_bytes} bytes are not the replies to {each} requests")
             if number < passes - 1:
-                sock.sendall(_REQUESTS)
+                sock.sendall(asked)
     return times_ns
 
 

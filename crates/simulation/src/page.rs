@@ -110,7 +110,7 @@ out), a program that yields to its loop after sending or waits at once, and loop
 delay + CPU time of a message; flat out, and where no fixed strategy keeps up, the time of a message. Ratios are to the best fixed
 strategy of the cell. There is no clock and no noise in it: the same each time.
 
-What it leaves out: the receiver's own work, other connections, waits for a lock, caches, a host that takes the core away,
+What it leaves out: the receiver's work beyond waking and reading, other connections, waits for a lock, caches, a host that takes the core away,
 what it costs to tell a thread and to change to it, which is guessed (2.5 and 5 µs), and as fixed strategies holds between 10 and 100 µs. `nagle` pays for a write of each message in full.
 
 ";

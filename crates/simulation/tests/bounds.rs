@@ -2,7 +2,7 @@
 
 use std::thread;
 use tinygram_simulation::{
-    CostsError, Grid, Judged, Machine, Model, Summary, TUNING_MODELS, judge, summary,
+    CostsError, Grid, Judged, Link, Machine, Model, Summary, TUNING_MODELS, judge, summary,
 };
 
 const SEED: u64 = 11;
@@ -83,6 +83,38 @@ fn adaptive_of_threads_is_near_the_best_fixed_strategy_of_each_cell_on_every_hos
     // The bounds mean something: no fixed strategy keeps them.
     let combine = of("combine", &paced);
     assert!(combine.worst > 1.40 && combine.mean > 1.03, "{combine:?}");
+}
+
+#[test]
+fn a_receiver_that_delays_its_acknowledgements_makes_nagle_wait_and_nobody_else() {
+    let judged_over = |delays_acks| {
+        let link = Link {
+            delays_acks,
+            ..Link::of_rtt_ms(1)
+        };
+        let grid = Grid {
+            links: vec![link],
+            rates_per_s: vec![100.0],
+            ..Grid::small(SEED)
+        };
+        let mut all = judged(&grid, &TUNING_MODELS[..1]);
+        all.retain(|it| !it.is_by_time);
+        all
+    };
+    let (at_once, delayed) = (judged_over(false), judged_over(true));
+    assert_eq!(at_once.len(), delayed.len());
+    let mut waited = 0;
+    for (one, other) in at_once.iter().zip(&delayed) {
+        for ((strategy, _, before), (.., after)) in one.ratios.iter().zip(&other.ratios) {
+            if *strategy == "nagle" {
+                // 40 ms, for each message that finds another one unacknowledged.
+                waited += usize::from(after.p99_us > before.p99_us + 30_000.0);
+            } else {
+                assert_eq!(before, after, "{strategy} in {}", other.cell);
+            }
+        }
+    }
+    assert!(2 * waited > delayed.len(), "{waited} of {}", delayed.len());
 }
 
 #[test]

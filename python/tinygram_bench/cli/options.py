@@ -236,13 +236,14 @@ class Links(Struct, frozen=True):
 def far_end(server: str | None, *, is_ours: bool = False) -> FarAddress | None:
     """The host of `--server` on which `tinygram serve` runs; None: another program's server does.
 
-    Which of the two it is, its greeting tells; without a port, and where it `is_ours` anyhow,
-    nobody is asked. Raises UsageError.
+    Which of the two it is, its greeting tells; without a port or with ours, and where it `is_ours`
+    anyhow, nobody is asked. Raises UsageError.
     """
     if server is None:
         return None
     address = parse_server(server)
-    return address if is_ours or not names_port(server) or greets(address) else None
+    is_ours = is_ours or not names_port(server) or address.port == PORT
+    return address if is_ours or greets(address) else None
 
 
 def links(

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from tinygram_bench.far.limits import Limits, hold
+from tinygram_bench.far.limits import Limits, connections_within, hold
 from tinygram_bench.far.programs import Here, Program, RefusedError, program
 from tinygram_bench.host.network.connections import Known
 from tinygram_bench.host.placement import placement
@@ -146,7 +146,7 @@ class Guest:
             self.own_host,
             Known(self.client_host, self.token),
             tuple(fds),
-            max_connections=self.limits.connections,
+            max_connections=connections_within(self.limits.connections),
         )
         return _Process(child, chosen, here, stack, ended)
 

@@ -10,7 +10,7 @@ import asyncio
 import resource
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -50,14 +50,33 @@ def hold(pid: int, limits: Limits) -> None:
     }
     for kind, value in most.items():
         _, hard = resource.prlimit(pid, kind)
-        if hard != resource.RLIM_INFINITY:
-            value = min(value, hard)
+        value = _within(hard, value)
         resource.prlimit(pid, kind, (value, value))
 
 
-def moved_bytes(net: Path = _NET) -> int:
-    """Bytes that this host's IP has received or sent so far, whichever is more. Raises OSError."""
-    received = sent = 0
+def connections_within(asked: int) -> int:
+    """`asked`, or fewer where the system limits a process's descriptors to fewer."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _within(hard, asked + _OTHER_FDS) - _OTHER_FDS
+
+
+def _within(hard: int, value: int) -> int:
+    return value if hard == resource.RLIM_INFINITY else min(value, hard)
+
+
+class Moved(NamedTuple):
+    """Bytes that this host's IP has received and sent."""
+
+    received: int
+    sent: int
+
+    def since(self, earlier: Moved) -> int:
+        """Bytes since then: received or sent, whichever is more."""
+        return max(self.received - earlier.received, self.sent - earlier.sent)
+
+
+def moved_so_far(net: Path = _NET) -> Moved:
+    """What went through this host since it was started. Raises OSError."""
     names, values = (
         line.split()
         for line in (net / "netstat").read_text().splitlines()
@@ -69,7 +88,7 @@ def moved_bytes(net: Path = _NET) -> int:
     if six.exists():
         counts = {name: int(value) for name, value in map(str.split, six.read_text().splitlines())}
         received, sent = received + counts["Ip6InOctets"], sent + counts["Ip6OutOctets"]
-    return max(received, sent)
+    return Moved(received, sent)
 
 
 async def end_above(limits: Limits, serving: Coroutine[Any, Any, None]) -> None:
@@ -97,11 +116,11 @@ async def end_above(limits: Limits, serving: Coroutine[Any, Any, None]) -> None:
 
 async def _watch(limits: Limits) -> None:
     """Raises RefusedError as soon as more bytes were moved than may be."""
-    first = before = moved_bytes()
+    first = before = moved_so_far()
     while True:
         await asyncio.sleep(EVERY_S)
-        now = moved_bytes()
-        check(limits, now - first, (now - before) / EVERY_S)
+        now = moved_so_far()
+        check(limits, now.since(first), now.since(before) / EVERY_S)
         before = now
 
 

@@ -117,6 +117,7 @@ def _receiver(order: ReceiverOrder, here: Here) -> ReceiverOrder:
     _check("messages", order.messages, 1, _MAX_MESSAGES)
     _check("warm_up", order.warm_up, 0, order.messages)
     _check_messages(order)
+    _check_connections(order.connections, here)
     _check("receive_buffer_bytes", order.receive_buffer_bytes, 1, _MAX_BUFFER_BYTES)
     _check_shared(order)
     _check_files(here, 2)

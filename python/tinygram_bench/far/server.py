@@ -35,6 +35,8 @@ _STRANGER_S = 10.0
 """For so long one may go on without being authenticated."""
 _FAREWELL_S = 2.0
 """For so long a client may take to read the last that it is told."""
+_QUIET_S = 1.0
+"""After a rejection was logged, further ones are only counted for this long."""
 _FULL_S = 0.5
 _FULL = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _FLEETING = ("load_average_1_5_15_min", "memory_bytes")
@@ -73,6 +75,8 @@ class Server:
         self.counting = counting
         self._strangers = 0
         self._waiting = 0
+        self._untold = 0
+        self._quiet_until_s = 0.0
         self._tls = None if keys is None else keys.context(is_server=True)
         self._tasks: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Semaphore(limits.together)
@@ -97,6 +101,17 @@ class Server:
             self._strangers += 1
             self._later(self._accepted(sock, wire.address_of(address[0])))
 
+    def _tell_turned_away(self, client: str, reason: str) -> None:
+        """Once a second at most: whoever connects again and again fills no log."""
+        now_s = asyncio.get_running_loop().time()
+        if now_s < self._quiet_until_s:
+            self._untold += 1
+            return
+        more = f" (and {self._untold} connections before it)" if self._untold else ""
+        _tell(f"turned {client} away: {reason}{more}")
+        self._untold = 0
+        self._quiet_until_s = now_s + _QUIET_S
+
     def _later(self, coroutine: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(coroutine)
         self._tasks.add(task)
@@ -113,7 +128,7 @@ class Server:
             finally:
                 self._strangers -= 1
         except (RefusedError, OSError, EOFError) as error:
-            _tell(f"turned {client} away: {str(error) or type(error).__name__}")
+            self._tell_turned_away(client, str(error) or type(error).__name__)
             return
         try:
             own_host = wire.address_of(sock.getsockname()[0])
@@ -138,7 +153,9 @@ class Server:
         loop = asyncio.get_running_loop()
         await loop.sock_sendall(sock, wire.greeting(name))
         tls = None
-        if not wire.is_loopback(sock.getsockname()[0]):
+        # With route_localnet, packets of other hosts reach loopback addresses. Only a program of
+        # this host can connect from one: what is sent to it never leaves the host.
+        if not all(wire.is_loopback(end[0]) for end in (sock.getsockname(), sock.getpeername())):
             if self._tls is None:
                 raise EOFError("there is no key, so that this host alone is served")
             tls = self._tls
@@ -176,10 +193,11 @@ class Server:
             hello = wire.hello_of(line)
         except (ValueError, RecursionError) as error:
             raise RefusedError(f"this is no greeting of version {wire.VERSION}: {error}") from error
-        if (hello.version, hello.tinygram) != (wire.VERSION, tinygram.__version__):
+        theirs, ours = (hello.tinygram, hello.version), (tinygram.__version__, wire.VERSION)
+        if theirs != ours:
             raise RefusedError(
-                f"the far host has tinygram {tinygram.__version__}, and this one "
-                f"{hello.tinygram}: install the same version on both"
+                "the far host has tinygram {} and version {} of the control connection, and this "
+                "one {} and {}: install the same tinygram on both".format(*ours, *theirs)
             )
 
     async def _in_turn(self, guest: Guest, left: asyncio.Event) -> None:
@@ -237,4 +255,5 @@ def _facts() -> dict[str, object]:
 
 
 def _tell(text: str) -> None:
-    print(f"tinygram: {wire.printable(text)}", file=sys.stderr, flush=True)
+    with suppress(OSError):  # Whoever read it has left, which is no reason to serve nobody.
+        print(f"tinygram: {wire.printable(text)}", file=sys.stderr, flush=True)

@@ -106,13 +106,16 @@ def _connected_socket(address: FarAddress, limit_s: float) -> socket.socket:
 def greeting_of(sock: socket.socket, limit_s: float) -> tuple[int, str | None] | None:
     """The greeting of a connected server (wire.py); None where another one is there.
 
-    No byte after the greeting is read. Raises OSError.
+    No byte after the greeting is read. Raises OSError, and EOFError where it ends the connection
+    before it has said anything.
     """
     give_up_s = time.monotonic() + limit_s
     line = b""
     while not line.endswith(b"\n") and len(line) < MAX_GREETING_BYTES:
         sock.settimeout(max(0.001, give_up_s - time.monotonic()))
         byte = sock.recv(1)
+        if not byte and not line:
+            raise EOFError
         if not byte:
             return None
         line += byte
@@ -121,7 +124,7 @@ def greeting_of(sock: socket.socket, limit_s: float) -> tuple[int, str | None] |
 
 def greets(address: FarAddress) -> bool:
     """Whether `tinygram serve` listens there; nothing is sent. False where nobody does."""
-    with suppress(OSError), _connected_socket(address, CONNECT_LIMIT_S) as sock:
+    with suppress(OSError, EOFError), _connected_socket(address, CONNECT_LIMIT_S) as sock:
         return greeting_of(sock, _GREETING_LIMIT_S) is not None
     return False
 
@@ -140,9 +143,17 @@ def connected(address: FarAddress) -> tuple[socket.socket, str | None]:
         ) from error
     try:
         found = greeting_of(sock, CONNECT_LIMIT_S)
+    except (EOFError, ConnectionError) as error:
+        sock.close()
+        raise UsageError(
+            f"{named} closed the connection without a greeting: it is ending or hears too many new "
+            f"clients (measure again), or {_NOT_OURS}"
+        ) from error
     except OSError as error:
         sock.close()
-        raise UsageError(f"{named} does not greet: {_NOT_OURS}") from error
+        raise UsageError(
+            f"{named} does not greet within {CONNECT_LIMIT_S:g} s: it is stopped, or {_NOT_OURS}"
+        ) from error
     if found is None:
         sock.close()
         raise UsageError(f"{named} greets otherwise: {_NOT_OURS}")

@@ -37,11 +37,11 @@ class FarProcess:
     """A process of the far host, as the bench sees it: how it ended, and where it writes."""
 
     def __init__(self, role: str, files: Sequence[int]) -> None:
-        """`files`: descriptors of what is brought over."""
+        """`files`: descriptors of what is brought over, duplicated here and closed at its end."""
         self.role = role
         self.failure: str | None = None
         self.is_cut_off = False
-        self.files = tuple(files)
+        self.files = tuple(map(os.dup, files))
         self.used: asyncio.Future[int | None] | None = None
         """Its CPU time, while that is asked for."""
         self.left_bytes = 0
@@ -53,9 +53,11 @@ class FarProcess:
             self.used.set_result(cpu_ns)
 
     def end(self, failure: str | None) -> None:
-        """Say that it has ended, and why."""
+        """Say that it has ended, and why; nothing more is brought over."""
         self.tell_used(None)
         if not self._ended.is_set():
+            for file in self.files:
+                os.close(file)
             self.failure = failure
             self._ended.set()
 
@@ -205,14 +207,21 @@ class Line:
     async def _begin(self, begin: wire.Begin, process: FarProcess, theirs: socket.socket) -> None:
         reader, writer = await asyncio.open_connection(sock=theirs, limit=wire.MAX_ORDER_BYTES)
         self._processes[begin.number] = (process, writer)
-        await self._say(begin)
+        try:
+            await self._say(begin)
+        except RunError as error:
+            del self._processes[begin.number]
+            process.end(str(error))
+            writer.close()
+            raise
         self._start(self._forward(begin.number, reader))
 
     async def _forward(self, number: int, reader: asyncio.StreamReader) -> None:
         """Say what the bench tells a process, until it has nothing more to tell."""
         with suppress(RunError, OSError):
-            while line := await reader.readline():
-                await self._say(wire.Tell(number, msgspec.Raw(line.rstrip(b"\n"))))
+            with suppress(ValueError):  # An order that is too long: the process is told no more.
+                while line := await reader.readline():
+                    await self._say(wire.Tell(number, msgspec.Raw(line.rstrip(b"\n"))))
             await self._say(wire.Dismiss(number))
 
     async def _listen(self) -> None:

@@ -14,8 +14,8 @@ import os
 import secrets
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
 
@@ -146,10 +146,7 @@ def make_folder(folder: Path, example: str) -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise OutputError(
-            f"cannot write to the folder {folder}: {error.strerror}; name one that you may write "
-            f"to, e.g. {example}"
-        ) from error
+        raise _unwritable_folder(folder, error, example) from error
 
 
 def save(result: Result, path: Path, lock: FileLock | None = None) -> None:
@@ -176,6 +173,24 @@ def write(path: Path, document: bytes, example: str) -> None:
         replace(path.resolve(), document)
     except OSError as error:
         raise _unwritable(path, error, example) from error
+
+
+def write_all(folder: Path, documents: Mapping[str, bytes], example: str) -> None:
+    """Write documents, name → content, into a folder: all of them, or none where there is no room.
+
+    `example`: an option with a folder, as the error shows it. Raises OutputError.
+    """
+    with ExitStack() as stack:
+        try:
+            places = {(folder / name).resolve(): each for name, each in documents.items()}
+            written = [
+                (path, stack.enter_context(_beside(path, document, None)))
+                for path, document in places.items()
+            ]
+            for path, temporary in written:
+                os.replace(temporary, path)
+        except OSError as error:
+            raise _unwritable_folder(folder, error, example) from error
 
 
 def encoded(result: Result) -> bytes:
@@ -218,7 +233,7 @@ def load_all(path: Path) -> tuple[Named, ...]:
         raise UsageError(f"{path}: {error}; make the page again from the result file") from error
     if not found:
         raise UsageError(
-            f"{path} is a page without a whole result of tinygram: name a result file, or a page that "
+            f"{path} is a page that holds no complete result: name a result file, or a page that "
             "`tinygram report --html` wrote"
         )
     return found
@@ -354,4 +369,11 @@ def _unwritable(path: Path, error: Exception, example: str = _EXAMPLE) -> Output
     return OutputError(
         f"cannot write {path}: {reason}; name a file in a folder that exists and that you may "
         f"write to, e.g. {example}"
+    )
+
+
+def _unwritable_folder(folder: Path, error: OSError, example: str) -> OutputError:
+    return OutputError(
+        f"cannot write to the folder {folder}: {error.strerror}; name one that you may write "
+        f"to, e.g. {example}"
     )

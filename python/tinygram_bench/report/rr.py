@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from math import log
 from statistics import fmean, stdev
 
@@ -75,7 +76,7 @@ def rr_document(result: Result, published: bool) -> Document:
         _notes_of(result),
         measured,
         surroundings_of(result),
-        reasons_of(result),
+        reasons_of(result, where=partial(_where, labels)),
     )
 
 
@@ -178,9 +179,13 @@ def labels_of(result: Result) -> dict[str, str]:
     }
 
 
+def _where(labels: Mapping[str, str], case: Case) -> str:
+    """A case's label without its strategy."""
+    return labels[case.case_id].removesuffix(case.strategy).removesuffix(", ")
+
+
 def _sentence(case: Case, base: Case, verdict: Verdict, result: Result) -> str:
-    labels = labels_of(result)
-    where = labels[case.case_id].removesuffix(case.strategy).removesuffix(", ")
+    where = _where(labels_of(result), case)
     head = f"{where}: {case.strategy}" if where else case.strategy
     is_same = base.strategy == case.strategy
     baseline = f"callers {_runtime(base)}" if is_same else base.strategy

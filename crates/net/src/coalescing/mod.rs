@@ -149,7 +149,7 @@ impl CoalescingSocket {
     /// false: the time was over first. Another thread may take the room.
     #[must_use]
     pub fn wait_room(&self, bytes: usize, timeout: Duration) -> bool {
-        self.connection().wait_room(bytes, after_ns(timeout))
+        self.shared().wait_room(bytes, after_ns(timeout))
     }
 
     /// Wait until the kernel has taken all that was handed over before this call.

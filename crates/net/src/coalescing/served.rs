@@ -1,6 +1,6 @@
 //! What the writing thread knows of a connection.
 
-use super::failure::{Failure, FlushError};
+use super::failure::FlushError;
 use std::{io, os::fd::RawFd, sync::Arc};
 
 /// A connection that the writing thread writes for. A trait, because connections know the thread.
@@ -9,8 +9,8 @@ pub(super) trait Served: Send + Sync {
     fn fd(&self) -> RawFd;
     /// The thread's turn: write what is due, once.
     fn write_due(&self) -> NextVisit;
-    /// Nobody can write what is held; the next call of a sender returns this failure.
-    fn give_up(&self, error: &io::Error) -> Failure;
+    /// Nobody can write what is held; the next call of a sender fails for this reason.
+    fn give_up(&self, error: &io::Error);
     /// Whether something is held, or a failure was returned to nobody.
     fn has_loose_ends(&self) -> bool;
     /// Have all that was handed over leave.

@@ -23,6 +23,7 @@ use std::{
     sync::{
         Arc, Mutex, Weak,
         atomic::{AtomicPtr, Ordering},
+        mpsc,
     },
 };
 
@@ -75,13 +76,15 @@ impl Writer {
         let timer = TimerFd::new()?;
         epoll.watch(wake.as_raw_fd(), For::Reading)?;
         epoll.watch(timer.as_raw_fd(), For::Reading)?;
-        let writer: &'static Self = Box::leak(Box::new(Self {
+        let mine = Box::into_raw(Box::new(Self {
             generation: Generation::current(),
             handoff: Handoff::new(),
             wake,
             known: Mutex::new(Vec::new()),
             untold: Mutex::new(Vec::new()),
         }));
+        // SAFETY: it is freed only below, where its thread has ended or was never started.
+        let writer: &'static Self = unsafe { &*mine };
         let thread = Thread {
             writer,
             epoll,
@@ -90,23 +93,39 @@ impl Writer {
             timed: HashMap::new(),
             blocked: HashMap::new(),
         };
+        // It runs only if this writer is published: another sender may be first.
+        let (publish, published) = mpsc::channel::<()>();
         // The program's own threads handle its signals.
         let started = with_signals_blocked(|| {
             std::thread::Builder::new()
                 .name("tinygram-writer".into())
-                .spawn(move || thread.run())
+                .spawn(move || {
+                    if published.recv().is_ok() {
+                        thread.run();
+                    }
+                })
         });
-        let mine = ptr::from_ref(writer).cast_mut();
-        if let Err(error) = started {
-            // SAFETY: it was leaked above, and its thread is dropped: nobody else has it.
-            drop(unsafe { Box::from_raw(mine) });
-            return Err(error);
-        }
+        let handle = match started {
+            Ok(handle) => handle,
+            Err(error) => {
+                // SAFETY: it was made above, and what was to be its thread is dropped.
+                drop(unsafe { Box::from_raw(mine) });
+                return Err(error);
+            }
+        };
         match WRITER.compare_exchange(current, mine, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => Ok(writer),
-            // Another thread was first: ours sleeps for ever.
-            // SAFETY: what WRITER points to is never freed.
-            Err(theirs) => Ok(unsafe { &*theirs }),
+            Ok(_) => {
+                publish.send(()).expect("the thread waits for it");
+                Ok(writer)
+            }
+            Err(theirs) => {
+                drop(publish);
+                handle.join().expect("it has done nothing");
+                // SAFETY: it was made above, was never published, and its thread has ended.
+                drop(unsafe { Box::from_raw(mine) });
+                // SAFETY: what WRITER points to is never freed.
+                Ok(unsafe { &*theirs })
+            }
         }
     }
 
@@ -202,6 +221,7 @@ impl Thread {
                     if let Err(error) = self.epoll.watch(fd, For::Writing) {
                         // No memory, or too many watches: one connection's end, not the thread's.
                         connection.give_up(&error);
+                        self.forget(fd);
                         return;
                     }
                 }

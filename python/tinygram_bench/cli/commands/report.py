@@ -173,9 +173,8 @@ def _draw(results: Sequence[Named], folder: Path) -> int:
     """Write every chart, and return how many there are. Raises OutputError."""
     from tinygram_bench.report.exports.pictures import pictures
 
-    drawn = list(pictures(results))
-    for name, text in drawn:
-        store.write(folder / name, text.encode(), _EXAMPLE_FOLDER)
+    drawn = {name: text.encode() for name, text in pictures(results)}
+    store.write_all(folder, drawn, _EXAMPLE_FOLDER)
     return len(drawn)
 
 

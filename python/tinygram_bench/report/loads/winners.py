@@ -83,7 +83,9 @@ def _outcome(result: Result, contest: Contest) -> str:
     if is_external(contest.ranked[0]):
         return _against_ours(result, contest)
     if not contest.others:
-        return f"only {_strategy(contest.ranked[0])} has figures, so nothing was compared"
+        loads = {Load.of(each.case) for each in result.summaries if is_limit(each.case)}
+        limit = " (apart from the limit)" if contest.load in loads else ""
+        return f"only {_strategy(contest.ranked[0])} has figures{limit}, so nothing was compared"
     standings = standings_of(result, contest, contest.figure)
     outcome = _decided(contest, standings)
     if not contest.load.is_flat_out:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 
 from tinygram_bench.model.result import Case, Result, Verdict
 from tinygram_bench.report.document import Reason
@@ -19,23 +20,29 @@ _VERBS = {"throughput_per_s": "sends", "calls_per_s": "makes"}
 
 
 def reasons_of(
-    result: Result, named: Collection[tuple[str, str]] | None = None
+    result: Result,
+    named: Collection[tuple[str, str]] | None = None,
+    where: Callable[[Case], str] | None = None,
 ) -> tuple[Reason, ...]:
     """A reason for each pair of which something can be said, with its load where there are several.
 
-    `named`: (baseline, case) of those that the answer names; None: it names all.
+    `named`: (baseline, case) of those that the answer names; None: it names all. `where`: what to
+    call a case's load in place of its usual name; empty: it need not be told.
     """
-    names = load_names(result)
+    where = where or partial(_load_among, load_names(result))
     found = []
     for each in whys_of(result):
         text = sentence(each)
         pair = (each.baseline.case_id, each.case.case_id)
         if text is not None:
-            if len(names) > 1:
-                name = names[Load.of(each.case)]
+            if name := where(each.case):
                 text = f"{name[:1].upper()}{name[1:]}: {text}"
             found.append(Reason(*pair, text, named is not None and pair not in named))
     return tuple(found)
+
+
+def _load_among(names: Mapping[Load, str], case: Case) -> str:
+    return names[Load.of(case)] if len(names) > 1 else ""
 
 
 def sentence(why: Why) -> str | None:

@@ -21,15 +21,18 @@ _DECISIVE = {
     "cores": "number of cores",
     "allowed_cores": "allowed cores",
     "cpu_quota_cores": "CPU quota in cores",
-    "cpu_governor": "CPU governor",
-    "cpu_latency_limit_us": "limit of a core's time to wake up (µs)",
     "sender_core": "sender's core",
     "receiver_core": "receiver's core",
     "network": "network",
     "congestion_control": "congestion control",
     "sysctls": "kernel settings",
 }
-"""Facts of the environment that make times incomparable, and what they are called."""
+"""Facts of the environment that make times and counts incomparable, and what they are called."""
+_DECISIVE_FOR_TIMES = {
+    "cpu_governor": "CPU governor",
+    "cpu_latency_limit_us": "limit of a core's time to wake up (µs)",
+}
+"""Those that hinder times alone, though counts of a strategy that decides by time may vary, too."""
 _FLEETING = ("load_average_1_5_15_min", "memory_bytes", "noise_floor", "study")
 
 
@@ -53,13 +56,14 @@ def common_cases(before: Result, after: Result) -> tuple[Case, ...]:
     return tuple(case for case in after.plan.cases if case.case_id in known)
 
 
-def hindrances(before: Result, after: Result) -> tuple[Difference, ...]:
+def hindrances(before: Result, after: Result, *, has_times: bool = True) -> tuple[Difference, ...]:
     """What makes the two incomparable: host, kernel, messages and method, in that order.
 
-    Hosts that are not known, as in anonymous results, may be two.
+    Hosts that are not known, as in anonymous results, may be two. `has_times`: not only counts are
+    compared.
     """
     found = [Difference("host", before.host, after.host)]
-    for name, words in _DECISIVE.items():
+    for name, words in (_DECISIVE | (_DECISIVE_FOR_TIMES if has_times else {})).items():
         found += _within(words, before.environment.get(name), after.environment.get(name))
     found.append(Difference("seed of the messages", before.plan.seed, after.plan.seed))
     earlier = {case.case_id: case for case in before.plan.cases}
@@ -72,10 +76,13 @@ def hindrances(before: Result, after: Result) -> tuple[Difference, ...]:
     )
 
 
-def other_differences(before: Result, after: Result) -> tuple[Difference, ...]:
-    """What else differs in the environment: versions, mostly."""
+def other_differences(
+    before: Result, after: Result, *, has_times: bool = True
+) -> tuple[Difference, ...]:
+    """What else differs in the environment: versions, mostly. `has_times`: see `hindrances`."""
     names = (*before.environment, *after.environment)
-    rest = dict.fromkeys(name for name in names if name not in (*_DECISIVE, *_FLEETING))
+    known = (*_DECISIVE, *(_DECISIVE_FOR_TIMES if has_times else {}), *_FLEETING)
+    rest = dict.fromkeys(name for name in names if name not in known)
     pairs = ((name, before.environment.get(name), after.environment.get(name)) for name in rest)
     return tuple(Difference(name, *values) for name, *values in pairs if values[0] != values[1])
 

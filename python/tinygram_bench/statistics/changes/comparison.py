@@ -63,7 +63,8 @@ def compare_results(before: Result, after: Result, gate: Gate = "both") -> Compa
     """Compare the cases that both results have, by times, counts or both."""
     cases = common_cases(before, after)
     changes: tuple[Change, ...] = ()
-    if "times" in KINDS[gate]:
+    has_times = "times" in KINDS[gate]
+    if has_times:
         changes += time_changes(before, after, cases)
     if "counts" in KINDS[gate]:
         changes += count_changes(before, after, cases)
@@ -72,8 +73,8 @@ def compare_results(before: Result, after: Result, gate: Gate = "both") -> Compa
     return Comparison(
         changes=sorted_changes(changes),
         failing=tuple(_failing(before, after, cases)),
-        hindrances=hindrances(before, after),
-        others=other_differences(before, after),
+        hindrances=hindrances(before, after, has_times=has_times),
+        others=other_differences(before, after, has_times=has_times),
         only_before=tuple(name for name in earlier if name not in common),
         only_after=tuple(name for name in later if name not in common),
         common=len(common),

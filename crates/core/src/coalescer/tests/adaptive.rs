@@ -1,9 +1,6 @@
 //! What `adaptive` does in a loop, told by the writes that come out of it.
 
-use super::{
-    busy_loops::{closed, stay_busy},
-    *,
-};
+use super::*;
 
 pub(super) const LOOPS: [Loop; 3] = [Loop::Plain, Loop::Resting, Loop::Foreign];
 /// After this time without a write a plain loop that never polls has begun another iteration.
@@ -42,7 +39,7 @@ fn nothing_is_held_across_an_iteration_that_would_last_beyond_its_limit() {
 }
 
 /// An iteration with so many messages, `work_ns` before each. Returns how many writes it made.
-fn iterate(driver: &mut Driver, messages: usize, work_ns: u64) -> u64 {
+pub(super) fn iterate(driver: &mut Driver, messages: usize, work_ns: u64) -> u64 {
     let before = writes(driver);
     for _ in 0..messages {
         driver.now_ns += work_ns;
@@ -232,20 +229,4 @@ fn a_loop_of_ours_is_asked_for_ticks_until_it_rests() {
     driver.send(&[0; 10]);
     driver.tick(true);
     assert!(!driver.coalescer.wants_tick(), "it waits");
-}
-
-#[test]
-fn a_pause_without_ticks_is_a_rest() {
-    for of_loop in LOOPS {
-        let mut driver = driver_of(of_loop);
-        stay_busy(&mut driver, 1_000, closed);
-        driver.tick(false);
-        iterate(&mut driver, 1, 0);
-        for pause_ns in [100_000, 10_000_000_000] {
-            driver.now_ns += pause_ns;
-            driver.send(b"b");
-            assert!(driver.coalescer.pending().is_empty(), "{of_loop:?}");
-            driver.tick(false);
-        }
-    }
 }

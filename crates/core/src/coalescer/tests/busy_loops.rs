@@ -2,13 +2,13 @@
 //! ones, which are not.
 
 use super::{
-    adaptive::{ITERATION_NS, LOOPS, driver_of, with_knobs, writes},
+    adaptive::{ITERATION_NS, LOOPS, driver_of, iterate, with_knobs, writes},
     *,
 };
 
 /// A loop that never rests; `brings` tells how many messages come in an iteration, from the time since
 /// the one before. Returns the longest time for which anything had been held at the end of one.
-pub(super) fn stay_busy(driver: &mut Driver, iterations: usize, brings: impl Fn(u64) -> u64) -> u64 {
+fn stay_busy(driver: &mut Driver, iterations: usize, brings: impl Fn(u64) -> u64) -> u64 {
     let mut longest_ns = 0;
     let mut last_ns = driver.now_ns - ITERATION_NS;
     for _ in 0..iterations {
@@ -26,7 +26,7 @@ pub(super) fn stay_busy(driver: &mut Driver, iterations: usize, brings: impl Fn(
 }
 
 /// Messages that come as fast as the loop lets them.
-pub(super) fn closed(_: u64) -> u64 {
+fn closed(_: u64) -> u64 {
     8
 }
 
@@ -156,7 +156,10 @@ fn short_phases_of_a_load_that_was_closed_are_looked_at_once() {
             driver.tick(true);
             made.push(writes(&driver) - before);
         }
-        assert!(made[1..].iter().all(|&writes| writes >= 8), "{of_loop:?}: {made:?}");
+        assert!(
+            made[1..].iter().all(|&writes| writes >= 8),
+            "{of_loop:?}: {made:?}"
+        );
     }
 }
 
@@ -182,5 +185,21 @@ fn a_max_hold_bounds_what_a_busy_loop_holds() {
         let mut driver = with_knobs(of_loop, knobs);
         let longest_ns = stay_busy(&mut driver, 4_000, closed);
         assert!((150_000..200_000).contains(&longest_ns), "{longest_ns}");
+    }
+}
+
+#[test]
+fn a_pause_without_ticks_is_a_rest() {
+    for of_loop in LOOPS {
+        let mut driver = driver_of(of_loop);
+        stay_busy(&mut driver, 1_000, closed);
+        driver.tick(false);
+        iterate(&mut driver, 1, 0);
+        for pause_ns in [100_000, 10_000_000_000] {
+            driver.now_ns += pause_ns;
+            driver.send(b"b");
+            assert!(driver.coalescer.pending().is_empty(), "{of_loop:?}");
+            driver.tick(false);
+        }
     }
 }

@@ -66,10 +66,7 @@ impl Connection {
         }
         let writer = match Writer::get() {
             Ok(writer) => writer,
-            Err(error) => {
-                drop(state);
-                return Err(self.give_up(&error).into());
-            }
+            Err(error) => return Err(self.fail(&mut state, &error, 0).into()),
         };
         state.duty = Duty::Soon;
         state.coalescer.on_told(monotonic_ns());
@@ -80,7 +77,25 @@ impl Connection {
         drop(state);
         let told = writer.notify(Arc::clone(self) as _);
         // Others rely on the thread by now: what is held, by whomever, would never leave.
-        told.map_err(|error| self.give_up(&error).into())
+        told.map_err(|error| self.fail(&mut self.lock(), &error, 0).into())
+    }
+
+    /// [`Connection::fail`], where the writing thread may know a time to come.
+    fn fail_and_be_forgotten(self: &Arc<Self>, error: &io::Error) -> Failure {
+        let mut state = self.lock();
+        let is_expected = state.duty != Duty::None;
+        let failure = self.fail(&mut state, error, 0);
+        drop(state);
+        if is_expected {
+            self.tell_to_forget();
+        }
+        failure
+    }
+
+    /// Have the writing thread forget the connection, which has failed and may never be sent on again.
+    fn tell_to_forget(self: &Arc<Self>) {
+        // If that fails, the thread forgets it when its hold would have ended.
+        let _ = Writer::get().and_then(|writer| writer.notify(Arc::clone(self) as _));
     }
 
     /// Note that the connection failed with `unsent_bytes` besides those that are held. The first
@@ -108,14 +123,22 @@ impl Connection {
     }
 
     /// Wait until there is room for a message of `bytes`, or there never will be; false when
-    /// `until_ns` came first.
-    pub(super) fn wait_room(&self, bytes: usize, until_ns: u64) -> bool {
+    /// `until_ns` came first. While anybody waits, no sender's message is held.
+    pub(super) fn wait_room(self: &Arc<Self>, bytes: usize, until_ns: u64) -> bool {
         // Wait until the buffer is half empty, so that not every message waits anew.
         let enough =
             (self.max_buffered_bytes / 2).min(self.max_buffered_bytes.saturating_sub(bytes));
-        self.watched.wait(until_ns, |state| {
-            state.held_bytes() <= enough || state.is_closed
-        })
+        let is_over = |state: &State| state.held_bytes() <= enough || state.is_closed;
+        let mut state = self.lock();
+        if is_over(&state) || state.failure.is_some() {
+            return true;
+        }
+        state.waiting_for_room += 1;
+        // A failure ends the wait, and is told by the next message.
+        let _ = self.tell_writer(state);
+        let has_room = self.watched.wait(until_ns, is_over);
+        self.lock().waiting_for_room -= 1;
+        has_room
     }
 
     /// How many bytes were handed over, without those that were discarded.
@@ -128,7 +151,7 @@ impl Connection {
         let mut state = self.lock();
         let target = target.min(state.handed_over_bytes());
         state.flush_until = state.flush_until.max(target);
-        // Without a writing thread nobody writes: the wait ends by its timeout.
+        // A failure is returned by the flush that waits.
         let _ = self.tell_writer(state);
         target
     }
@@ -151,7 +174,7 @@ impl Connection {
     }
 
     /// Wait until the peer's kernel has acknowledged all that ours took.
-    pub(super) fn wait_acknowledged(&self, until_ns: u64) -> Result<(), FlushError> {
+    pub(super) fn wait_acknowledged(self: &Arc<Self>, until_ns: u64) -> Result<(), FlushError> {
         let bytes = self.lock().written_bytes;
         let is_given_up = || self.lock().is_given_up;
         let waited = self
@@ -164,7 +187,7 @@ impl Connection {
             },
             Unacknowledged::Ended(errno) => {
                 let error = io::Error::from_raw_os_error(errno);
-                self.fail(&mut self.lock(), &error, 0).into()
+                self.fail_and_be_forgotten(&error).into()
             }
         })
     }
@@ -188,8 +211,7 @@ impl Connection {
         }
         drop(state);
         if is_expected {
-            // The writing thread is to forget the connection, which may never be sent on again.
-            let _ = Writer::get().and_then(|writer| writer.notify(Arc::clone(self) as _));
+            self.tell_to_forget();
         }
         bytes
     }
@@ -260,10 +282,10 @@ impl Served for Connection {
         }
     }
 
-    fn give_up(&self, error: &io::Error) -> Failure {
+    fn give_up(&self, error: &io::Error) {
         let mut state = self.lock();
         state.is_untold = state.failure.is_none();
-        self.fail(&mut state, error, 0)
+        self.fail(&mut state, error, 0);
     }
 
     fn has_loose_ends(&self) -> bool {

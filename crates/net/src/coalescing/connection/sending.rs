@@ -50,12 +50,18 @@ impl Connection {
         let mut taken = 0;
         loop {
             let mut state = self.lock();
+            let is_expected = state.duty != Duty::None;
             let (more, sent) = self.take_batch(&mut state, &mut messages);
             taken += more;
             match self.tell_writer(state).and(sent) {
                 Ok(After::Batch) => {}
                 Ok(After::All) => return (taken, Ok(())),
-                Err(error) => return (taken, Err(error)),
+                Err(error) => {
+                    if is_expected && matches!(error, SendError::Failed(_)) {
+                        self.tell_to_forget();
+                    }
+                    return (taken, Err(error));
+                }
             }
         }
     }

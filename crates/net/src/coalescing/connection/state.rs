@@ -22,6 +22,8 @@ pub(super) struct State {
     pub(super) flush_until: u64,
     /// How many threads wait for `changed`.
     pub(super) waiting: usize,
+    /// How many threads wait until there is room for their message: nothing is held meanwhile.
+    pub(super) waiting_for_room: usize,
     /// Whether the writing thread's list has this connection.
     pub(super) is_known: bool,
     pub(super) is_closed: bool,
@@ -70,6 +72,7 @@ impl State {
             written_bytes: 0,
             flush_until: 0,
             waiting: 0,
+            waiting_for_room: 0,
             is_known: false,
             is_closed: false,
             is_given_up: false,
@@ -101,7 +104,7 @@ impl State {
     }
 
     pub(super) fn is_flushing(&self) -> bool {
-        self.written_bytes < self.flush_until
+        self.written_bytes < self.flush_until || self.waiting_for_room > 0
     }
 
     /// Whether the writing thread must come sooner than it would.
@@ -304,6 +307,20 @@ mod tests {
         state.coalescer.hold(b"b", || NOW_NS + 1_600);
         assert!(state.coalescer.is_to_look());
         assert!(state.coalescer.is_overdue(NOW_NS + 1_600));
+    }
+
+    #[test]
+    fn what_comes_while_somebody_waits_for_room_is_not_held() {
+        let hold = Duration::from_secs(3_600);
+        let knobs = Knobs::of_threads(Strategy::Coalesce { hold });
+        let mut state = State::new(Coalescer::of_threads(knobs).unwrap());
+        state.coalescer.hold(b"a", || NOW_NS);
+        state.duty = Duty::Timed;
+        assert!(!state.must_hurry());
+        assert!(state.reason_to_write(NOW_NS).is_none());
+        state.waiting_for_room = 1;
+        assert!(state.must_hurry());
+        assert_eq!(state.reason_to_write(NOW_NS), Some(Reason::Asked));
     }
 
     #[test]

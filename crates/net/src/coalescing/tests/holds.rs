@@ -58,3 +58,44 @@ fn what_follows_lets_the_held_leave_sooner() {
     wait_until("writes", || socket.stats().writes, |&count| count > 0);
     assert!(socket.stats().flushes(crate::Reason::Deadline) > 0);
 }
+
+#[test]
+fn while_somebody_waits_for_room_nothing_is_held_whoever_sends_it() {
+    let (ours, mut peer) = pair();
+    let mut knobs = Knobs::new(Strategy::Coalesce {
+        hold: Duration::from_secs(3600),
+    });
+    knobs.max_buffered_bytes = Some(100);
+    let socket = CoalescingSocket::new(&ours, knobs).unwrap();
+    // Nobody was refused: it is another sender's message that takes the room.
+    socket.send(&[1; 80]).unwrap();
+    assert!(socket.wait_room(80, LONG));
+    peer.read_exact(&mut [0; 80]).unwrap();
+    // And afterwards it is held again.
+    socket.send(&[2; 80]).unwrap();
+    assert_eq!(socket.held_bytes(), 80);
+}
+
+#[test]
+fn a_connection_that_failed_is_not_kept_until_its_hold_would_have_ended() {
+    let (ours, peer) = pair();
+    let mut knobs = Knobs::new(Strategy::Coalesce {
+        hold: Duration::from_secs(3600),
+    });
+    knobs.max_bytes = 100;
+    let socket = CoalescingSocket::new(&ours, knobs).unwrap();
+    drop(peer);
+    wait_until(
+        "failures",
+        || {
+            let held = socket.send(b"held");
+            // The writing thread has come, and would come again in an hour.
+            thread::sleep(Duration::from_millis(5));
+            held.and_then(|()| socket.send(&[1; 100]))
+        },
+        Result::is_err,
+    );
+    let connection = Arc::downgrade(&socket.shared());
+    drop(socket);
+    wait_until("owners", || connection.strong_count(), |&count| count == 0);
+}

@@ -281,7 +281,6 @@ def stream(
             "--receiver-command": receiver_command,
             "--cross-check": cross_check,
             "--probe": probe,
-            "--server": server,
         }
         refuse_with(f"--connections {max(counts)}", others, "that is for one connection")
     if size is None:

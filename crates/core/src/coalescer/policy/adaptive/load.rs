@@ -76,8 +76,8 @@ impl Load {
         }
     }
 
-    /// The loop has rested: nothing comes as fast as it lets it. What was a closed load is soon known to
-    /// be one again, unless the loop was busy meanwhile and no verdict has said so.
+    /// The loop has rested: nothing comes as fast as it lets it. A load that was closed needs fewer looks
+    /// to be known again, unless a busy phase ended without a closed verdict.
     pub(super) fn forget(&mut self) {
         let was_busy = self.with_write.samples >= BEFORE_LOOK;
         let was_closed = self.was_closed && (self.is_closed || !was_busy);
