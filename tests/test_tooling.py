@@ -215,6 +215,7 @@ def test_who_ends_a_command_ends_what_runs_beside_it(name: str, tmp_path: Path) 
         cwd=tmp_path,  # SIGQUIT may leave a memory image.
         stdout=subprocess.DEVNULL,
         check=False,
+        timeout=60,
     )
     assert done.returncode == 128 + getattr(signal, f"SIG{name}")
 

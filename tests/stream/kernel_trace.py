@@ -13,7 +13,7 @@ from pathlib import Path
 
 SYSCALLS = ("sendto", "sendmsg", "write", "writev")
 MOUNTED = Path("/sys/kernel/tracing")
-BUFFER_KIB = 8192
+BUFFER_KIB = 32768
 _ENTER = re.compile(r"-(\d+) +\[\d+\].* (\d+\.\d+): sys_\w+\(fd: (?:0x)?([0-9a-f]+)")
 _EXIT = re.compile(r"-(\d+) +\[\d+\].* \d+\.\d+: sys_\w+ -> (0x[0-9a-f]+|-?\d+)")
 

@@ -22,13 +22,17 @@ use std::{
     ptr,
     sync::{
         Arc, Mutex, Weak,
-        atomic::{AtomicPtr, Ordering},
-        mpsc,
+        atomic::{AtomicPtr, AtomicU8, Ordering},
     },
 };
 
 const MOST_UNTOLD: usize = 100;
 const POISONED: &str = "nobody panics while it is locked";
+
+/// What becomes of a writer: its thread runs only where it is the one that was published.
+const UNDECIDED: u8 = 0;
+const PUBLISHED: u8 = 1;
+const GIVEN_UP: u8 = 2;
 
 /// The process's writer; its parent's in a child process that has not sent yet.
 static WRITER: AtomicPtr<Writer> = AtomicPtr::new(ptr::null_mut());
@@ -94,13 +98,17 @@ impl Writer {
             blocked: HashMap::new(),
         };
         // It runs only if this writer is published: another sender may be first.
-        let (publish, published) = mpsc::channel::<()>();
+        let fate = Arc::new(AtomicU8::new(UNDECIDED));
+        let of_thread = Arc::clone(&fate);
         // The program's own threads handle its signals.
         let started = with_signals_blocked(|| {
             std::thread::Builder::new()
                 .name("tinygram-writer".into())
                 .spawn(move || {
-                    if published.recv().is_ok() {
+                    while of_thread.load(Ordering::Acquire) == UNDECIDED {
+                        std::thread::park();
+                    }
+                    if of_thread.load(Ordering::Acquire) == PUBLISHED {
                         thread.run();
                     }
                 })
@@ -113,13 +121,17 @@ impl Writer {
                 return Err(error);
             }
         };
-        match WRITER.compare_exchange(current, mine, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => {
-                publish.send(()).expect("the thread waits for it");
-                Ok(writer)
-            }
+        let published = WRITER.compare_exchange(current, mine, Ordering::AcqRel, Ordering::Acquire);
+        let decided = if published.is_ok() {
+            PUBLISHED
+        } else {
+            GIVEN_UP
+        };
+        fate.store(decided, Ordering::Release);
+        handle.thread().unpark();
+        match published {
+            Ok(_) => Ok(writer),
             Err(theirs) => {
-                drop(publish);
                 handle.join().expect("it has done nothing");
                 // SAFETY: it was made above, was never published, and its thread has ended.
                 drop(unsafe { Box::from_raw(mine) });
