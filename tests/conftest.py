@@ -26,8 +26,8 @@ from tests.support.command import Command, Refused
 settings.register_profile("tinygram", derandomize=True, deadline=None)
 settings.load_profile("tinygram")
 
-# A shell ignores Ctrl-C and Ctrl-\ for what it starts in the background, nohup(1) a closed terminal,
-# and programs under test inherit that.
+# A shell ignores Ctrl-C and Ctrl-\ for what it starts in the background, nohup(1) a closed
+# terminal, and programs under test inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
