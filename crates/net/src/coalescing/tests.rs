@@ -33,6 +33,13 @@ fn pair() -> (TcpStream, TcpStream) {
     (ours, listener.accept().unwrap().0)
 }
 
+/// What is held leaves for another reason than its time.
+fn held_for_an_hour() -> Knobs {
+    Knobs::new(Strategy::Coalesce {
+        hold: Duration::from_secs(3600),
+    })
+}
+
 /// Longer than anything here takes.
 const LONG: Duration = Duration::from_secs(60);
 
@@ -117,9 +124,7 @@ fn many_threads_and_a_slow_reader_every_byte_once_and_in_order() {
 #[test]
 fn where_there_is_no_room_nobody_waits_for_a_time() {
     let (ours, mut peer) = pair();
-    let mut knobs = Knobs::new(Strategy::Coalesce {
-        hold: Duration::from_secs(3600),
-    });
+    let mut knobs = held_for_an_hour();
     knobs.max_buffered_bytes = Some(100);
     let socket = CoalescingSocket::new(&ours, knobs).unwrap();
     socket.send(&[1; 80]).unwrap();
@@ -134,9 +139,7 @@ fn where_there_is_no_room_nobody_waits_for_a_time() {
 #[test]
 fn a_full_batch_does_not_wait_and_neither_does_a_flush() {
     let (ours, mut peer) = pair();
-    let mut knobs = Knobs::new(Strategy::Coalesce {
-        hold: Duration::from_secs(3600),
-    });
+    let mut knobs = held_for_an_hour();
     knobs.max_bytes = 100;
     let socket = CoalescingSocket::new(&ours, knobs).unwrap();
     for _ in 0..4 {

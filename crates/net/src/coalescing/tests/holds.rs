@@ -24,9 +24,7 @@ fn what_is_held_leaves_when_its_hold_ends() {
 #[test]
 fn what_is_held_stays_until_its_hold_ends_and_leaves_in_one_write() {
     let (ours, mut peer) = pair();
-    let knobs = Knobs::new(Strategy::Coalesce {
-        hold: Duration::from_secs(3600),
-    });
+    let knobs = held_for_an_hour();
     let socket = CoalescingSocket::new(&ours, knobs).unwrap();
     socket.send(b"held ").unwrap();
     socket.send(b"back").unwrap();
@@ -62,9 +60,7 @@ fn what_follows_lets_the_held_leave_sooner() {
 #[test]
 fn while_somebody_waits_for_room_nothing_is_held_whoever_sends_it() {
     let (ours, mut peer) = pair();
-    let mut knobs = Knobs::new(Strategy::Coalesce {
-        hold: Duration::from_secs(3600),
-    });
+    let mut knobs = held_for_an_hour();
     knobs.max_buffered_bytes = Some(100);
     let socket = CoalescingSocket::new(&ours, knobs).unwrap();
     // Nobody was refused: it is another sender's message that takes the room.
@@ -79,9 +75,7 @@ fn while_somebody_waits_for_room_nothing_is_held_whoever_sends_it() {
 #[test]
 fn a_connection_that_failed_is_not_kept_until_its_hold_would_have_ended() {
     let (ours, peer) = pair();
-    let mut knobs = Knobs::new(Strategy::Coalesce {
-        hold: Duration::from_secs(3600),
-    });
+    let mut knobs = held_for_an_hour();
     knobs.max_bytes = 100;
     let socket = CoalescingSocket::new(&ours, knobs).unwrap();
     drop(peer);
