@@ -223,6 +223,50 @@ def test_an_event_loop_gets_the_same_stream_flat_out_and_paced(
     on_loop(loop, run)
 
 
+@pytest.mark.parametrize("is_paced", [False, True], ids=["flat out", "paced"])
+def test_the_end_comes_no_sooner_than_asked_and_deadlines_before_it_are_kept(
+    is_paced: bool,
+) -> None:
+    pacer, count = schedule(100_000, 1, MS) if is_paced else (None, 100)
+    ending = Source(
+        pool_of("95 messages"), 0, count, pacer, lambda: True, lambda: None, over_ns=60 * MS
+    )
+    found: list[Sequence[bytes]] = []
+    while sum(map(len, found)) < count:
+        burst = ending.next_burst()
+        assert burst is not None
+        found.append(burst)
+    assert sent(found) == stream_of("95 messages", count)
+    assert ending.start_ns is not None
+    over_ns = ending.start_ns + 60 * MS
+    until_ns = time.monotonic_ns() + 10 * MS
+    assert ending.next_burst(until_ns) == ()
+    assert time.monotonic_ns() >= until_ns
+    assert ending.next_burst() is None
+    assert over_ns <= time.monotonic_ns() < over_ns + LATE_NS
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_an_event_loop_runs_on_until_the_messages_end(loop: str) -> None:
+    ending = Source(
+        pool_of("95 messages"), 0, 100, None, lambda: True, lambda: None, over_ns=60 * MS
+    )
+    ran: list[str] = []
+
+    async def run() -> None:
+        source = AsyncSource(ending)
+        asyncio.get_running_loop().call_later(0.02, lambda: ran.append("timer"))
+        while await source.next_burst() is not None:
+            continue
+        ran.append("end")
+
+    on_loop(loop, run)
+    assert ran == ["timer", "end"]
+    assert ending.start_ns is not None
+    over_ns = ending.start_ns + 60 * MS
+    assert over_ns <= time.monotonic_ns() < over_ns + LATE_NS
+
+
 CHUNKS = st.lists(st.integers(0, 150), max_size=5)
 """How many messages are put into a queue before its sender wakes, again and again."""
 

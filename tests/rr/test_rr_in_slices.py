@@ -98,7 +98,7 @@ def test_slices_that_cannot_be_are_refused(
 
 def test_a_tally_has_the_calls_that_began_after_a_slice_had_settled() -> None:
     tally = Tally()
-    first, second = Start.in_slices(1_000, Slices((0, 500), 100, 20)).spans
+    first, second = Start.in_slices(1_000, Slices((0, 500), 100, 20)).slices
     assert (first, second) == (
         Span(1_000, 1_100, settled_ns=1_020),
         Span(1_500, 1_600, settled_ns=1_520),

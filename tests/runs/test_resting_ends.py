@@ -1,24 +1,52 @@
-"""A case that is not at turn rests, at both ends."""
+"""A case that is not at turn rests, at both ends, also when its last slice is over."""
 
 from __future__ import annotations
 
 import shlex
 import sys
+import time
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.runs.test_dying_among_slices import ENDS, LOADS
 from tests.runs.test_turns import case_of
 
 from tinygram_bench.model.result import Case
+from tinygram_bench.processes.children import Told, as_they_answer
+from tinygram_bench.runs import group
 from tinygram_bench.runs.bench import running
-from tinygram_bench.runs.slices import Slices
+from tinygram_bench.runs.slices import Slices, table
 from tinygram_bench.runs.stage import Address, Turn
 from tinygram_bench.runs.workload import TakesTurns, Waiting
 from tinygram_bench.workloads.echo.run import Echo
 from tinygram_bench.workloads.stream.run import Stream
 
 SLICE_NS = 20_000_000
+OTHERS_NS = 400_000_000
+"""How long others have turns when all slices of these cases are over."""
+ENDED_S = 0.2
+"""By then a case that did not wait for them would have answered."""
+STREAMS = {
+    "on each runtime": (
+        "loop/stdlib/nodelay",
+        "loop/tinygram/adaptive",
+        "threads/stdlib/nodelay",
+        "threads/tinygram/adaptive",
+        "processes/stdlib/nodelay",
+        "asyncio/stdlib/nodelay",
+        "asyncio/stdlib/tick",
+        "uvloop/tinygram/adaptive",
+        "native/tinygram/nodelay",
+    ),
+    "of several producers": ("threads/tinygram/adaptive", "threads/stdlib/nodelay"),
+    "over many connections": ("asyncio/stdlib/nodelay", "native/tinygram/nodelay"),
+}
+MORE: dict[str, dict[str, Any]] = {
+    "of several producers": {"producers": [2]},
+    "over many connections": {"connections": [3]},
+}
 
 
 def waitings(
@@ -60,3 +88,42 @@ def test_a_receiver_that_is_not_ours_must_rest_too(monkeypatch: pytest.MonkeyPat
     )
     [(turn, waiting)] = waitings(monkeypatch, Stream(1), [case])
     assert turn.programs[0].pid in waiting.resting_pids
+
+
+@pytest.mark.parametrize("rates_per_s", [[2_000.0], []], ids=["paced", "flat out"])
+@pytest.mark.parametrize("load", STREAMS)
+def test_no_stream_ends_while_others_have_turns(
+    monkeypatch: pytest.MonkeyPatch, load: str, rates_per_s: list[float]
+) -> None:
+    """Ending takes a core, at both ends: a whole slice of another case was late by milliseconds."""
+    lasting = {"duration_ns": 3 * SLICE_NS, "slice_ns": SLICE_NS, "rates_per_s": rates_per_s}
+    cases = [case_of(way, **lasting, **MORE.get(load, {})) for way in STREAMS[load]]
+    check_nobody_ends_early(monkeypatch, Stream(1), cases)
+
+
+@pytest.mark.parametrize("load", [name for name in LOADS if name.startswith("rr")])
+def test_no_callers_end_while_others_have_turns(monkeypatch: pytest.MonkeyPatch, load: str) -> None:
+    workload, cases = LOADS[load]
+    check_nobody_ends_early(monkeypatch, workload, list(cases))
+
+
+def check_nobody_ends_early(
+    monkeypatch: pytest.MonkeyPatch, workload: TakesTurns, cases: list[Case]
+) -> None:
+    over_ns: list[int] = []
+
+    def longer(*asked: Any) -> tuple[Slices, ...]:
+        found = table(*asked)
+        over_ns.append(found[0].over_ns + OTHERS_NS)
+        return tuple(replace(each, over_ns=over_ns[0]) for each in found)
+
+    def looked_at(of: Sequence[Sequence[Told]], give_up_s: float) -> Iterator[tuple[int, bool]]:
+        time.sleep(ENDED_S)
+        answered = dict(as_they_answer(of, time.monotonic()))
+        assert list(answered.values()) == [False] * len(cases)
+        yield from as_they_answer(of, give_up_s)
+
+    monkeypatch.setattr(group, "table", longer)
+    monkeypatch.setattr(group, "as_they_answer", looked_at)
+    with running(workload) as bench:
+        assert [run.failure for run in bench.run_cases(cases, 0)] == [None] * len(cases)

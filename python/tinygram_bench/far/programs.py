@@ -190,6 +190,7 @@ def _check_slices(slices: Slices) -> None:
     _check("slice_ns", slices.slice_ns, 1, _MAX_DURATION_NS)
     _check("settling_ns", slices.settling_ns, 0, slices.slice_ns)
     _check("gap_ns", slices.gap_ns, 0, _MAX_DURATION_NS)
+    _check("over_ns", slices.over_ns, 0, _MAX_DURATION_NS)
     least_ns = 0
     for begin_ns in slices.begins_ns:
         _check("the begin of a slice", begin_ns, least_ns, _MAX_DURATION_NS)

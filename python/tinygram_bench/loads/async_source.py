@@ -20,6 +20,13 @@ class AsyncSource:
 
     async def next_burst(self) -> Sequence[bytes] | None:
         """The next messages to send; None at the end."""
+        burst = await self._next_or_last()
+        if burst is None:
+            while left_ns := self._source.rest_ns():
+                await asyncio.sleep(left_ns / 1e9)
+        return burst
+
+    async def _next_or_last(self) -> Sequence[bytes] | None:
         source = self._source
         while not source.start_when_settled():
             await asyncio.sleep(SETTLE_STEP_S)
@@ -27,7 +34,7 @@ class AsyncSource:
             while left_ns := source.openings.wait_ns():
                 await asyncio.sleep(left_ns / 1e9)
         if source.pacer is None or source.start_ns is None:
-            return source.next_burst()
+            return source.next_or_last()
         first, last = source.pacer.take_due()
         while first == last:
             if source.pacer.is_finished:

@@ -63,3 +63,5 @@ def produce(
         thread.join()
     if failures:
         raise failures[0]
+    if not is_over():
+        source.rest()

@@ -147,7 +147,8 @@ class Source:
     about to start; it may say when that is (CLOCK_MONOTONIC, ns). Raises TimeoutError when the
     warm-up does not arrive within 10 s and the strategy's hold. `flat_out_burst`: how many messages
     are handed over at one instant flat out; it divides 64. `openings`: when messages are handed
-    over flat out, None: always; then fewer than `count` may be measured.
+    over flat out, None: always; then fewer than `count` may be measured. `over_ns`: how long after
+    the start they end at the earliest, also where the last one was handed over before.
     """
 
     def __init__(
@@ -162,6 +163,7 @@ class Source:
         shares: Sequence[Share] = (),
         flat_out_burst: int = BURST_MESSAGES,
         openings: Openings | None = None,
+        over_ns: int = 0,
     ) -> None:
         self.pool = pool
         self._messages = _messages_of(pool)
@@ -183,9 +185,17 @@ class Source:
         """Flat out: when every 64th message was handed over."""
         self._flat_out_burst = flat_out_burst
         self.openings = openings
+        self._over_ns = over_ns
 
     def next_burst(self, until_ns: int | None = None) -> Sequence[bytes] | None:
         """The next messages to send; see `Bursts.next_burst`."""
+        burst = self.next_or_last(until_ns)
+        if burst is not None:
+            return burst
+        return None if self.rest(until_ns) else ()
+
+    def next_or_last(self, until_ns: int | None = None) -> Sequence[bytes] | None:
+        """The same, but None as soon as the last message has been handed over."""
         while not self.start_when_settled():
             if until_ns is not None and time.monotonic_ns() >= until_ns:
                 return ()
@@ -198,6 +208,22 @@ class Source:
         if self.openings is not None and not _wait_open(self.openings, until_ns):
             return None if self.openings.wait_ns() is None else ()
         return self._next_flat_out()
+
+    def rest(self, until_ns: int | None = None) -> bool:
+        """Sleep until the messages end; False where `until_ns` comes first."""
+        while left_ns := self.rest_ns():
+            if until_ns is not None:
+                left_ns = min(left_ns, until_ns - time.monotonic_ns())
+                if left_ns <= 0:
+                    return False
+            time.sleep(left_ns / 1e9)
+        return True
+
+    def rest_ns(self) -> int:
+        """How long it is until the messages end; 0: they do."""
+        if self.start_ns is None:
+            return 0
+        return max(0, self.start_ns + self._over_ns - time.monotonic_ns())
 
     def wait_started(self) -> Pacer | None:
         """Block until the clock has started; for a sender that sent the warm-up by itself."""

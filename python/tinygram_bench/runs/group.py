@@ -243,8 +243,7 @@ class Group(Struct, frozen=True):
 
     def _give_up_s(self, start_ns: int, turns: Sequence[Slices]) -> float:
         """When the last slice of all is over, and as much later as a case alone may take."""
-        over_ns = max(each.begins_ns[-1] + each.slice_ns + each.gap_ns for each in turns)
-        return (start_ns + over_ns) / 1e9 + max(map(self.workload.limit_s, self.cases))
+        return (start_ns + turns[0].over_ns) / 1e9 + max(map(self.workload.limit_s, self.cases))
 
 
 def evened(waits_ns: Sequence[int]) -> list[int]:

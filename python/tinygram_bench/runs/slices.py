@@ -51,13 +51,15 @@ def stream_slice_ns(rate_per_s: float | None) -> int:
 class Slices(Value, frozen=True):
     """The turns of one case: when each begins after the start, and how long each is, in ns.
 
-    `gap_ns`: how long after each nobody has a turn.
+    `gap_ns`: how long after each nobody has a turn. `over_ns`: when the last slice of all cases is
+    over, and its gap; until then nobody ends, which would take a core from those that have turns.
     """
 
     begins_ns: tuple[int, ...]
     slice_ns: int
     settling_ns: int
     gap_ns: int = GAP_NS
+    over_ns: int = 0
 
     @property
     def open_ns(self) -> int:
@@ -91,7 +93,7 @@ def table(waits_ns: Sequence[int], own_ns: int, slice_ns: int, seed: str) -> tup
             next_ns += slice_ns + gaps_ns[case]
     settling_ns = round(slice_ns * SETTLING_SHARE)
     return tuple(
-        Slices(tuple(begins), slice_ns, settling_ns, gap_ns)
+        Slices(tuple(begins), slice_ns, settling_ns, gap_ns, over_ns=next_ns)
         for begins, gap_ns in zip(begins_ns, gaps_ns, strict=True)
     )
 

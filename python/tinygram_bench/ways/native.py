@@ -28,3 +28,4 @@ def run(sock: socket.socket, source: Source, way: Way) -> None:
         source.hand_overs_ns.extend(hand_overs)
     else:
         _native.send_paced(sock.fileno(), source.pool, first, pacer, max_bytes)
+    source.rest()

@@ -29,6 +29,7 @@ def run(_sock: socket.socket, source: Source, way: Way) -> None:
         source.skip(found[1])
     else:
         source.hand_overs_ns.extend(sender.send_flat_out(first, last))
+    source.rest()
     way.on_handed_over()
     for sock in way.sockets:
         # The ring has references of its own, which would put the end off.

@@ -111,7 +111,7 @@ class Span(Value, frozen=True):
 
 
 class Start(Value, frozen=True):
-    """The spans in which callers call: one, or a slice each."""
+    """The spans in which callers call: one, or a slice each and then an empty one."""
 
     spans: tuple[Span, ...]
 
@@ -119,16 +119,25 @@ class Start(Value, frozen=True):
     def start_ns(self) -> int:
         return self.spans[0].start_ns
 
+    @property
+    def slices(self) -> tuple[Span, ...]:
+        """Those that are slices."""
+        return tuple(span for span in self.spans if span.settled_ns is not None)
+
     @classmethod
     def in_slices(cls, start_ns: int, slices: Slices) -> Start:
-        """The spans of these slices, whose first cycle begins at `start_ns`."""
+        """The spans of these slices, whose first cycle begins at `start_ns`.
+
+        Nobody calls in the last span, which begins when the slices of all cases are over: callers
+        wait for it, so that none ends while others have turns.
+        """
         begins_ns = [start_ns + begin_ns for begin_ns in slices.begins_ns]
-        return cls(
-            tuple(
-                Span(begin, begin + slices.slice_ns, settled_ns=begin + slices.settling_ns)
-                for begin in begins_ns
-            )
-        )
+        of_slices = [
+            Span(begin, begin + slices.slice_ns, settled_ns=begin + slices.settling_ns)
+            for begin in begins_ns
+        ]
+        over_ns = start_ns + slices.over_ns
+        return cls((*of_slices, Span(over_ns, over_ns, calls=0)))
 
 
 class Warm(Value, frozen=True):

@@ -66,7 +66,7 @@ def assembled(case: Case, round: int, found: Found, *, has_private_network: bool
     if found.slices is not None and found.used is not None:
         slices = _slices(found.reports, found.start)
         in_slices = _in_slices(callers, slices, found.used)
-        spans = zip(slices, found.start.spans, strict=True)
+        spans = zip(slices, found.start.slices, strict=True)
         late_ns = [max(0, each.last_ns - span.end_ns) for each, span in spans]
         in_slices |= late_us(late_ns)
         counters |= counters_of(found.used)
@@ -78,8 +78,8 @@ def assembled(case: Case, round: int, found: Found, *, has_private_network: bool
 def _slices(reports: Sequence[Report], start: Start) -> list[SliceTally]:
     """What all callers found, slice by slice. Raises RunError."""
     slices = merged_slices(report.slices for report in reports)
-    if len(slices) != len(start.spans):
-        raise RunError(f"the callers report {len(slices)} of {len(start.spans)} slices")
+    if len(slices) != len(start.slices):
+        raise RunError(f"the callers report {len(slices)} of {len(start.slices)} slices")
     return slices
 
 

@@ -141,6 +141,7 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
         _shares(order, pool),
         order.flat_out_burst,
         None if order.producers > 1 else _openings(order),
+        0 if order.slices is None else order.slices.over_ns,
     )
     gc.collect()
     gc.freeze()
