@@ -18,7 +18,7 @@ import msgspec
 
 from tinygram_bench.model.value import Value
 
-VERSION = 3
+VERSION = 4
 PORT = 5201
 MAX_ORDER_BYTES = 1 << 16
 """The longest line that a server reads."""
