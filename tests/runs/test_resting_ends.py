@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -13,7 +15,7 @@ from msgspec.structs import replace
 from tests.runs.test_dying_among_slices import ENDS, LOADS
 from tests.runs.test_turns import case_of
 
-from tinygram_bench.model.result import Case
+from tinygram_bench.model.result import Case, Run
 from tinygram_bench.processes.children import Told, as_they_answer
 from tinygram_bench.runs import group
 from tinygram_bench.runs.bench import running
@@ -42,10 +44,12 @@ STREAMS = {
     ),
     "of several producers": ("threads/tinygram/adaptive", "threads/stdlib/nodelay"),
     "over many connections": ("asyncio/stdlib/nodelay", "native/tinygram/nodelay"),
+    "over TLS": ("loop/stdlib/nodelay", "asyncio/tinygram/adaptive"),
 }
 MORE: dict[str, dict[str, Any]] = {
     "of several producers": {"producers": [2]},
     "over many connections": {"connections": [3]},
+    "over TLS": {"tls": [True]},
 }
 
 
@@ -107,23 +111,53 @@ def test_no_callers_end_while_others_have_turns(monkeypatch: pytest.MonkeyPatch,
     check_nobody_ends_early(monkeypatch, workload, list(cases))
 
 
+def test_a_receiver_that_dies_while_its_sender_waits_for_others_fails_its_case_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    receivers: list[int] = []
+    warmed_up = Stream.warmed_up
+
+    def noting(self: Any, turn: Turn, address: Address | None, slices: Slices) -> Waiting:
+        waiting = warmed_up(self, turn, address, slices)
+        receivers.extend(waiting.resting_pids)
+        return waiting
+
+    def struck(of: Sequence[Sequence[Told]], give_up_s: float) -> Iterator[tuple[int, bool]]:
+        os.kill(receivers[0], signal.SIGKILL)
+        yield from as_they_answer(of, give_up_s)
+
+    monkeypatch.setattr(Stream, "warmed_up", noting)
+    lasting = {"duration_ns": 3 * SLICE_NS, "slice_ns": SLICE_NS, "rates_per_s": [2_000.0]}
+    cases = [case_of(way, **lasting) for way in STREAMS["on each runtime"][:2]]
+    first, second = runs_whose_others_last_longer(monkeypatch, Stream(1), cases, struck)
+    assert first.failure is not None
+    assert "the receiver was killed by SIGKILL" in first.failure
+    assert second.failure is None
+
+
 def check_nobody_ends_early(
     monkeypatch: pytest.MonkeyPatch, workload: TakesTurns, cases: list[Case]
 ) -> None:
-    over_ns: list[int] = []
-
-    def longer(*asked: Any) -> tuple[Slices, ...]:
-        found = table(*asked)
-        over_ns.append(found[0].over_ns + OTHERS_NS)
-        return tuple(replace(each, over_ns=over_ns[0]) for each in found)
-
     def looked_at(of: Sequence[Sequence[Told]], give_up_s: float) -> Iterator[tuple[int, bool]]:
         time.sleep(ENDED_S)
         answered = dict(as_they_answer(of, time.monotonic()))
         assert list(answered.values()) == [False] * len(cases)
         yield from as_they_answer(of, give_up_s)
 
+    runs = runs_whose_others_last_longer(monkeypatch, workload, cases, looked_at)
+    assert [run.failure for run in runs] == [None] * len(cases)
+
+
+def runs_whose_others_last_longer(
+    monkeypatch: pytest.MonkeyPatch, workload: TakesTurns, cases: list[Case], answers: Any
+) -> list[Run]:
+    """`answers`: in place of `as_they_answer`, when all slices of these cases are over."""
+
+    def longer(*asked: Any) -> tuple[Slices, ...]:
+        found = table(*asked)
+        return tuple(replace(each, over_ns=each.over_ns + OTHERS_NS) for each in found)
+
     monkeypatch.setattr(group, "table", longer)
-    monkeypatch.setattr(group, "as_they_answer", looked_at)
+    monkeypatch.setattr(group, "as_they_answer", answers)
     with running(workload) as bench:
-        assert [run.failure for run in bench.run_cases(cases, 0)] == [None] * len(cases)
+        return bench.run_cases(cases, 0)

@@ -20,28 +20,33 @@ class AsyncSource:
 
     async def next_burst(self) -> Sequence[bytes] | None:
         """The next messages to send; None at the end."""
-        burst = await self._next_or_last()
-        if burst is None:
-            while left_ns := self._source.rest_ns():
-                await asyncio.sleep(left_ns / 1e9)
-        return burst
-
-    async def _next_or_last(self) -> Sequence[bytes] | None:
         source = self._source
         while not source.start_when_settled():
             await asyncio.sleep(SETTLE_STEP_S)
         if source.start_ns is not None and source.openings is not None:
             while left_ns := source.openings.wait_ns():
                 await asyncio.sleep(left_ns / 1e9)
+            if left_ns is None:
+                await self._rest()
+                return None
         if source.pacer is None or source.start_ns is None:
-            return source.next_or_last()
+            burst = source.next_flat_out()
+            if burst is None:
+                await self._rest()
+            return burst
         first, last = source.pacer.take_due()
         while first == last:
             if source.pacer.is_finished:
                 self.close()
+                await self._rest()
                 return None
             first, last = await self._wait_due(source.pacer)
         return source.due_messages(first, last)
+
+    async def _rest(self) -> None:
+        """Wait until the messages may end, all having been handed over."""
+        while left_ns := self._source.rest_ns():
+            await asyncio.sleep(left_ns / 1e9)
 
     def close(self) -> None:
         """Stop watching the timer."""

@@ -42,10 +42,15 @@ def produce(
     failures: list[BaseException] = []
     may_start = threading.Event()
 
+    def has_ended() -> bool:
+        return bool(failures) or is_over()
+
     def run(share: Share) -> None:
         may_start.wait()
         try:
-            share.send(send, lambda: bool(failures) or is_over(), send_many)
+            share.send(send, has_ended, send_many)
+            if not has_ended():
+                source.rest()
         except BaseException as failure:  # noqa: BLE001 - it is raised again below
             failures.append(failure)
 
@@ -63,5 +68,3 @@ def produce(
         thread.join()
     if failures:
         raise failures[0]
-    if not is_over():
-        source.rest()

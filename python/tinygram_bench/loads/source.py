@@ -48,15 +48,18 @@ def _messages_of(pool: MessagePool) -> list[bytes]:
     return pool.messages()
 
 
-def _wait_open(openings: Openings, until_ns: int | None = None) -> bool:
-    """Sleep until messages may be handed over; False where `until_ns` comes first, or the end."""
-    while left_ns := openings.wait_ns():
+def _waited(wait_ns: Callable[[], int | None], until_ns: int | None = None) -> int | None:
+    """Sleep as long as `wait_ns` says, or until `until_ns`; what it says then: 0 or None, or more
+    where `until_ns` came first.
+    """
+    while left_ns := wait_ns():
+        sleep_ns = left_ns
         if until_ns is not None:
-            left_ns = min(left_ns, until_ns - time.monotonic_ns())
-            if left_ns <= 0:
-                return False
-        time.sleep(left_ns / 1e9)
-    return left_ns is not None
+            sleep_ns = min(left_ns, until_ns - time.monotonic_ns())
+            if sleep_ns <= 0:
+                break
+        time.sleep(sleep_ns / 1e9)
+    return left_ns
 
 
 def _repeated(messages: list[bytes], first: int, last: int) -> list[bytes]:
@@ -127,7 +130,7 @@ class Share:
 
     def _next_burst(self) -> Sequence[bytes]:
         if self.pacer is None:
-            if self.openings is not None and not _wait_open(self.openings):
+            if self.openings is not None and _waited(self.openings.wait_ns) is None:
                 return ()
             count = min(BURST_MESSAGES, self._end - self._next)
         else:
@@ -189,38 +192,31 @@ class Source:
 
     def next_burst(self, until_ns: int | None = None) -> Sequence[bytes] | None:
         """The next messages to send; see `Bursts.next_burst`."""
-        burst = self.next_or_last(until_ns)
-        if burst is not None:
-            return burst
-        return None if self.rest(until_ns) else ()
-
-    def next_or_last(self, until_ns: int | None = None) -> Sequence[bytes] | None:
-        """The same, but None as soon as the last message has been handed over."""
         while not self.start_when_settled():
             if until_ns is not None and time.monotonic_ns() >= until_ns:
                 return ()
             time.sleep(SETTLE_STEP_S)
         if self.start_ns is None:
-            return self._next_flat_out()
+            return self.next_flat_out()
         if self.pacer is not None:
             first, last = self.pacer.wait(until_ns)
-            return self.due_messages(first, last)
-        if self.openings is not None and not _wait_open(self.openings, until_ns):
-            return None if self.openings.wait_ns() is None else ()
-        return self._next_flat_out()
+            burst = self.due_messages(first, last)
+        elif self.openings is None or (left_ns := _waited(self.openings.wait_ns, until_ns)) == 0:
+            burst = self.next_flat_out()
+        else:
+            burst = None if left_ns is None else ()
+        return burst if burst is not None else self._ended(until_ns)
 
-    def rest(self, until_ns: int | None = None) -> bool:
-        """Sleep until the messages end; False where `until_ns` comes first."""
-        while left_ns := self.rest_ns():
-            if until_ns is not None:
-                left_ns = min(left_ns, until_ns - time.monotonic_ns())
-                if left_ns <= 0:
-                    return False
-            time.sleep(left_ns / 1e9)
-        return True
+    def _ended(self, until_ns: int | None) -> Sequence[bytes] | None:
+        """All is handed over: None once the messages may end, empty when `until_ns` came first."""
+        return () if _waited(self.rest_ns, until_ns) else None
+
+    def rest(self) -> None:
+        """Sleep until the messages may end, all having been handed over."""
+        _waited(self.rest_ns)
 
     def rest_ns(self) -> int:
-        """How long it is until the messages end; 0: they do."""
+        """How long it is until the messages may end; 0: they may."""
         if self.start_ns is None:
             return 0
         return max(0, self.start_ns + self._over_ns - time.monotonic_ns())
@@ -285,7 +281,8 @@ class Source:
             return None
         return self._slice(self._warm_up + first, self._warm_up + last)
 
-    def _next_flat_out(self) -> Sequence[bytes] | None:
+    def next_flat_out(self) -> Sequence[bytes] | None:
+        """The next messages of the warm-up, or of those that wait for nothing; None: no more."""
         first = self._next
         if first == self.measured[1]:
             return None

@@ -54,8 +54,7 @@ class Clocks(Struct, frozen=True):
     def by_whole_slice(self, slices: int) -> tuple[int | None, ...]:
         """From when each slice begins until the next one does; fewer than `slices`: not known.
 
-        That of the last one is not: what a process does when nothing is left for it to do begins
-        in it.
+        That of the last one is not: no slice of the case begins after it.
         """
         return tuple(
             None if begin is None or until is None else until - begin

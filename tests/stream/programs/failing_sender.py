@@ -41,12 +41,12 @@ class FaultySource(Source):
     at_end: Callable[[], None] | None = None
     good_bursts: int | None = None
 
-    def next_or_last(self, until_ns: int | None = None) -> Sequence[bytes] | None:
+    def next_flat_out(self) -> Sequence[bytes] | None:
         if self.good_bursts is not None:
             if self.good_bursts == 0:
                 raise BrokenSourceError("the source broke")
             self.good_bursts -= 1
-        burst = super().next_or_last(until_ns)
+        burst = super().next_flat_out()
         if burst is None and self.at_end is not None:
             self.at_end()
         return burst
