@@ -25,6 +25,8 @@ pytestmark = needs_two_hosts
 LOADS = {
     "stream": ("--only", "loop/nodelay", "--rate", "1k"),
     "stream flat out": ("--only", "loop/nodelay"),
+    "stream in reverse": ("--only", "loop/nodelay", "--rate", "1k", "--reverse"),
+    "stream in both directions": ("--only", "loop/nodelay", "--rate", "1k", "--bidirectional"),
     "rr": (
         *("--callers", "1x2", "--runtime", "native", "--strategy", "nodelay"),
         *("--connections", "per-caller", "--sends-per-request", 1),
