@@ -16,7 +16,8 @@ ROOT = Path(__file__).parents[1]
 GENERATED = {
     "reference/command-line.md": reference.command_line,
     "reference/result-file.md": reference.result_file,
-    "reference/python.md": reference.python,
+    "reference/python.md": reference.python_library,
+    "reference/python-bench.md": reference.python_bench,
 }
 
 

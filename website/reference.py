@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
+from types import ModuleType
 from typing import Any
 
 import typer
 
 import tinygram
+import tinygram_bench
 from tinygram_bench.cli.app import app
 from tinygram_bench.cli.help.examples import EXAMPLES
 from tinygram_bench.cli.help.tree import commands_of
@@ -62,11 +64,20 @@ def _properties(properties: Mapping[str, Any]) -> Iterator[str]:
     yield ""
 
 
-def python() -> str:
+def python_library() -> str:
     """Everything that `import tinygram` offers, with its signature and docstring."""
-    lines = ["# The Python library", ""]
-    for name in tinygram.__all__:
-        what = getattr(tinygram, name)
+    return _module("The Python library", tinygram)
+
+
+def python_bench() -> str:
+    """Everything that `import tinygram_bench` offers, likewise."""
+    return _module("Measuring from Python", tinygram_bench)
+
+
+def _module(title: str, module: ModuleType) -> str:
+    lines = [f"# {title}", ""]
+    for name in module.__all__:
+        what = getattr(module, name)
         if inspect.ismodule(what) or name.startswith("__"):
             continue
         lines += [f"## {name}", "", f"    {name}{_signature(what)}", ""]
