@@ -1,4 +1,4 @@
-"""`tinygram completion` prints scripts that work in the shells that are here; bash always is."""
+"""`tinygram completion` prints scripts that work in bash, zsh and fish."""
 
 from __future__ import annotations
 
@@ -54,7 +54,6 @@ DRIVERS = {
         complete -C '{words} {last}'
     """,
 }
-SHELLS = [name for name in DRIVERS if name == "bash" or shutil.which(name.partition(",")[0])]
 
 
 def printed(shell: str) -> subprocess.CompletedProcess[str]:
@@ -66,10 +65,12 @@ def program_of(shell: Path) -> str:
     return shell.name.partition(",")[0]
 
 
-@pytest.fixture(scope="module", params=SHELLS)
+@pytest.fixture(scope="module", params=DRIVERS)
 def shell(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of the shell's name, with its script and a result file."""
     found = tmp_path_factory.mktemp("completion") / str(request.param)
+    if shutil.which(program_of(found)) is None:
+        pytest.skip(f"{program_of(found)} is not installed here")
     found.mkdir()
     done = printed(program_of(found))
     assert (done.returncode, done.stderr) == (0, "")

@@ -22,7 +22,6 @@ CHECKERS = {
     "mandoc": ("mandoc", "-Tlint", "-Wwarning"),
 }
 OTHER_QUESTIONS = Path(__file__).parents[2] / "docs" / "how-to" / "ask-other-questions.md"
-HERE = [name for name in CHECKERS if shutil.which(name)]
 
 
 def written(into: Path) -> subprocess.CompletedProcess[str]:
@@ -75,8 +74,10 @@ def test_no_text_is_a_request_of_roff() -> None:
             }
 
 
-@pytest.mark.parametrize("checker", HERE)
+@pytest.mark.parametrize("checker", CHECKERS)
 def test_a_checker_has_nothing_to_say(checker: str, tmp_path: Path) -> None:
+    if shutil.which(checker) is None:
+        pytest.skip(f"{checker} is not installed here")
     for command in COMMANDS:
         path = tmp_path / f"{name_of(command)}.1"
         path.write_text(page(command, COMMANDS))

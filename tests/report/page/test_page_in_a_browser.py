@@ -117,9 +117,14 @@ def test_all_is_drawn_and_works(browser: Browser, page: Path, width: int, scheme
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1_400, "dark")])
 def test_axe_finds_nothing_serious(browser: Browser, page: Path, width: int, scheme: str) -> None:
-    """Names, contrast, order and keys: nothing that axe-core calls serious or critical."""
+    """Names, contrast, order and keys: nothing that axe-core calls serious or critical.
+
+    What is folded is examined, too.
+    """
     browser.open(page, width, 900, scheme)
     browser.wait_for(DRAWN)
+    browser.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
+    assert browser.evaluate("document.querySelectorAll('details[open]').length") > 3
     browser.evaluate((files("axe_core_python") / "axe.min.js").read_text())
     found = browser.evaluate("axe.run()")
     assert len(found["passes"]) > 10
