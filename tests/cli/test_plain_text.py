@@ -6,13 +6,15 @@ import os
 import pty
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tinygram_bench.model.plain_text import as_ascii, wants_ascii, wants_no_style
+from tinygram_bench.model.plain_text import LINES, as_ascii, printable, wants_ascii, wants_no_style
 
+PACED = Path(__file__).parents[1] / "model" / "stored" / "v1-stream-paced.json"
 QUICK = ("stream", "--only", "loop/nodelay", "--messages", "1k", "--rounds", "1")
 ESCAPE = "\x1b["
 
@@ -67,10 +69,19 @@ def test_errors_keep_to_the_locale(locale: str, between: str) -> None:
     assert refused.stderr.decode() == f"tinygram: error: --rounds 0 is outside {between}\n"
 
 
-def test_json_is_utf_8_in_every_locale() -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("schema",),
+        ("report", PACED, "--csv", "-"),
+        ("report", PACED, "--markdown"),
+    ],
+    ids=["schema", "csv", "markdown"],
+)
+def test_what_programs_read_is_utf_8_in_every_locale(arguments: tuple[object, ...]) -> None:
     found = [
         subprocess.run(
-            [sys.executable, "-m", "tinygram", "schema"],
+            [sys.executable, "-m", "tinygram", *map(str, arguments)],
             env={**os.environ, "LC_ALL": locale},
             capture_output=True,
             check=True,
@@ -106,3 +117,16 @@ def test_no_color_counts_when_it_is_not_empty() -> None:
 @given(st.text())
 def test_whatever_is_written_becomes_ascii(text: str) -> None:
     assert as_ascii(text).isascii()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("p50 5 µs\n\N{NO-BREAK SPACE}x", "p50 5 µs\n\N{NO-BREAK SPACE}x"),
+        ("a\x1b[2Jb\x07", "a\ufffd[2Jb\ufffd"),
+        ("a\x9b2J\r", "a\ufffd2J\ufffd"),
+        ("a\N{RIGHT-TO-LEFT OVERRIDE}b", "a\ufffdb"),
+    ],
+)
+def test_what_could_steer_a_terminal_is_replaced(text: str, shown: str) -> None:
+    assert printable(text, kept=LINES) == shown

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from importlib import util
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.support.hdr_format import decoded
 
@@ -157,6 +158,8 @@ def test_markdown_has_tables_that_no_name_can_break(report: Report, tmp_path: Pa
         ),
         (("good.json", "--csv", "good.json"), "--csv would replace good.json, which is read"),
         (("good.json", "none.json", "--csv", "old.csv"), "cannot read none.json"),
+        ((PACED, "--html", "loop"), "cannot write loop: "),
+        (("loop", "--csv", "a.csv"), "cannot read loop: "),
     ],
 )
 def test_a_refusal_is_one_line_and_leaves_all_as_it_was(
@@ -177,6 +180,7 @@ def test_a_refusal_is_one_line_and_leaves_all_as_it_was(
     }
     for name, content in contents.items():
         (tmp_path / name).write_text(content)
+    (tmp_path / "loop").symlink_to("loop")
     before = sorted(tmp_path.iterdir())
     done = report(*arguments)
     assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
@@ -210,6 +214,41 @@ def test_a_name_that_is_not_utf_8_is_shown_as_far_as_it_is(report: Report, tmp_p
     assert "a\ufffd" in (tmp_path / "a.csv").read_text("utf-8")
     assert store.load(tmp_path / "a.html") == store.load(SIZES)
     assert [each.name for each in store.load_all(tmp_path / "a.html")] == ["a\ufffd"]
+
+
+def test_a_name_that_standard_output_cannot_encode_is_told_with_escapes(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*COMMAND, SIZES, "--html", os.fsdecode(b"a\xff.html")],
+        cwd=tmp_path,
+        env={**os.environ, "LC_ALL": "C.UTF-8", "PYTHONIOENCODING": "utf-8:strict"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Saved: a\\udcff.html\n", "")
+
+
+def test_every_result_has_a_name_of_its_own(report: Report, tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    files = ("a.json", "b/a.json", "a-2.json")
+    for file in files:
+        shutil.copy(SIZES, tmp_path / file)
+    rows = csv.DictReader(io.StringIO(report(*files, "--csv", "-").stdout))
+    assert list(dict.fromkeys(row["result"] for row in rows)) == ["a", "a-2", "a-2-2"]
+
+
+def test_results_of_different_days_lie_apart_in_a_log(report: Report, tmp_path: Path) -> None:
+    first = msgspec.structs.replace(store.load(PACED), started_at="2026-11-02T10:00:00Z")
+    later = msgspec.structs.replace(first, started_at="2026-11-03T10:00:30Z")
+    store.save(first, tmp_path / "monday.json")
+    store.save(later, tmp_path / "tuesday.json")
+    log = report("tuesday.json", "monday.json", "--hlog", "-").stdout
+    assert "#[StartTime: 1793613600.000 (seconds since epoch), 2026-11-02T10:00:00Z]" in log
+    starts_s = {
+        name: min(float(line.split(",")[1]) for line in log.splitlines() if f"Tag={name}:" in line)
+        for name in ("monday", "tuesday")
+    }
+    assert starts_s == {"monday": 0.0, "tuesday": 86_430.0}
 
 
 def test_a_page_is_read_like_the_results_in_it(report: Report, tmp_path: Path) -> None:

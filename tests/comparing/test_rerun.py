@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from tests.support.command import Command
 from tests.support.compared import compared_result
 
 from tinygram_bench import Plan
+from tinygram_bench.cli.commands.rerun import was_awake
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.model import store
 from tinygram_bench.model.result import Case, CrossCheck, Result
@@ -104,6 +107,28 @@ def test_the_file_itself_is_never_replaced(tmp_path: Path) -> None:
     assert done.code == 2
     assert "is the result to compare with: name another file" in done.stderr
     assert command.result_path.read_bytes() == (tmp_path / "copy.json").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "loop"])
+def test_a_result_file_that_cannot_be_looked_at_is_refused(tmp_path: Path, name: str) -> None:
+    store.save(RESULT, tmp_path / "before.json")
+    (tmp_path / "loop").symlink_to("loop")
+    done = subprocess.run(
+        [sys.executable, "-m", "tinygram", "rerun", "before.json", "--json", name],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"tinygram: error: cannot write {name}: ")
+
+
+@pytest.mark.parametrize(("limit_us", "is_awake"), [(0, True), (2_000_000_000, False)])
+def test_cores_are_kept_awake_where_they_were(limit_us: int, is_awake: bool) -> None:
+    environment = {**RESULT.environment, "cpu_latency_limit_us": limit_us}
+    earlier = replace(RESULT, environment=environment, command=("tinygram", "rerun", "a.json"))
+    assert was_awake(earlier) is is_awake
 
 
 @pytest.mark.parametrize(

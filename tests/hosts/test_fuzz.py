@@ -110,7 +110,7 @@ PARSERS: dict[str, tuple[Callable[[bytes], object], tuple[type[Exception], ...]]
         (ValueError, RecursionError),
     ),
     "the greeting": (greeting_that_is_none, ()),
-    "what is shown": (lambda line: wire.printable(line.decode(errors="replace")), ()),
+    "what is shown": (lambda line: wire.shown(line.decode(errors="replace")), ()),
     "an address": (address_of, (UsageError,)),
     "the token of a data connection": (token_in_front, ()),
 }

@@ -275,6 +275,8 @@ def test_what_cannot_go_on_is_refused_and_stays_as_it_is(command: Command, finis
     assert "figures of another CPU (Z80 before" in refused()
     rewritten(finished, command=("tinygram", "rr"), environment=result.environment)
     assert "was measured by `tinygram rr`: resume it by that" in refused()
+    rewritten(finished, command=("tinygram", "rerun", "a.json"), environment=result.environment)
+    assert f"measure its plan from the start with `tinygram rerun {finished}`" in refused()
     rewritten(finished, command=(*result.command, "--soon"))
     assert "this tinygram does not take its options" in refused()
     (first, *others) = result.plan.cases

@@ -295,6 +295,14 @@ def test_whatever_a_failure_says_the_file_stays_ascii() -> None:
     assert "zur?ckgesetzt - ?" in text
 
 
+def test_what_a_foreign_file_says_cannot_steer_a_terminal() -> None:
+    said = "gone \x1b[2J\x1b]0;owned\x07"
+    runs = [failed(flat_out_run(way("loop/nodelay"), 0, 1e5), said)]
+    text = shown(result_of(plan_of([way("loop/nodelay")], runs), runs), 100)
+    assert "gone \ufffd[2J\ufffd]0;owned\ufffd" in text
+    assert "\x1b" not in text
+
+
 def test_only_a_winner_that_is_shown_to_win_stands_out(result: Result) -> None:
     file = io.StringIO()
     console = Console(file=file, width=140, force_terminal=True, color_system="standard")

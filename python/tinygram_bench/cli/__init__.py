@@ -16,14 +16,22 @@ from typing import TextIO
 
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.model.errors import UsageError
-from tinygram_bench.model.plain_text import wants_ascii, write_ascii
+from tinygram_bench.model.plain_text import (
+    LINES,
+    printable,
+    wants_ascii,
+    write_any_name,
+    write_ascii,
+)
 
 
 def main() -> None:
     """Run the command line and exit with one of `ExitCode`."""
-    if wants_ascii(os.environ):
-        for stream in (sys.stdout, sys.stderr):
+    for stream in (sys.stdout, sys.stderr):
+        if wants_ascii(os.environ):
             write_ascii(stream)
+        else:
+            write_any_name(stream)
     try:
         code = _run_and_tell(sys.argv[1:])
     except OSError as error:
@@ -38,7 +46,8 @@ def _run_and_tell(arguments: list[str]) -> int:
             # Flush now: at interpreter exit a full disk would be a traceback and status 120.
             sys.stdout.flush()
     except UsageError as error:
-        print(f"tinygram: error: {error}", file=sys.stderr)
+        # It may quote a file that anybody has made.
+        print(f"tinygram: error: {printable(str(error), kept=LINES)}", file=sys.stderr)
         return ExitCode.USAGE
     except KeyboardInterrupt:
         print("tinygram: interrupted", file=sys.stderr)

@@ -64,6 +64,11 @@ class MeasuringCommand(TyperCommand):
     def _told(self, context: Any, file: Path) -> dict[str, Any]:
         earlier = store.load(file)
         program, workload, *words = (*earlier.command, "", "")[: max(2, len(earlier.command))]
+        if (program, workload) == ("tinygram", "rerun"):
+            raise UsageError(
+                f"{file} was measured by `tinygram rerun`, which does not go on: measure its plan "
+                f"from the start with `tinygram rerun {file}`"
+            )
         if (program, workload) != ("tinygram", context.info_name):
             raise UsageError(
                 f"{file} was measured by `{program} {workload}`: resume it by that, not by "

@@ -256,4 +256,4 @@ def _facts() -> dict[str, object]:
 
 def _tell(text: str) -> None:
     with suppress(OSError):  # Whoever read it has left, which is no reason to serve nobody.
-        print(f"tinygram: {wire.printable(text)}", file=sys.stderr, flush=True)
+        print(f"tinygram: {wire.shown(text)}", file=sys.stderr, flush=True)

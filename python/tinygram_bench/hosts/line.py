@@ -166,7 +166,7 @@ class Line:
         if not isinstance(answer, wire.Welcome):
             self._writer.transport.abort()
             reason = answer.reason if isinstance(answer, wire.Refused) else "it was asked nothing"
-            raise UsageError(f"{named}: {wire.printable(reason)}")
+            raise UsageError(f"{named}: {wire.shown(reason)}")
         self._start(self._listen())
         return answer
 
@@ -237,8 +237,7 @@ class Line:
     def _take(self, answer: wire.Answer) -> None:
         if isinstance(answer, wire.Refused):
             self._lose(
-                f"--server {self._address.text} refused what was asked: "
-                f"{wire.printable(answer.reason)}"
+                f"--server {self._address.text} refused what was asked: {wire.shown(answer.reason)}"
             )
             return
         if isinstance(answer, wire.Welcome | wire.Queued):
@@ -260,7 +259,7 @@ class Line:
             case wire.Used(_, cpu_ns):
                 process.tell_used(cpu_ns)
             case wire.Ended(number, failure):
-                shown = None if failure is None else f"on the far host, {wire.printable(failure)}"
+                shown = None if failure is None else f"on the far host, {wire.shown(failure)}"
                 process.end(shown)
                 del self._processes[number]
                 writer.close()

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from tinygram_bench.model.plain_text import printable
 from tinygram_bench.model.value import Value
 
 VERSION = 4
@@ -156,10 +157,9 @@ def greeted(line: bytes) -> tuple[int, str | None] | None:
     return int(found[1]), None if name == "-" else name
 
 
-def printable(text: str) -> str:
+def shown(text: str) -> str:
     """What the other host said, as it may be shown on a terminal."""
-    shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in shown)
+    return printable(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
 def address_of(host: str) -> str:

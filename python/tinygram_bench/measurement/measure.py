@@ -120,7 +120,7 @@ def measure(
     with (
         closing(destination.lock),
         occupied(numbers, _tell, waits=waits) as cores,
-        _awake(is_awake, plan),
+        cores_as_asked(is_awake, plan),
     ):
         told = cores.told(throttling_told(run_cases))
         run = told if peers is None else peers.around(told)
@@ -195,7 +195,7 @@ def _tell(text: str) -> None:
 
 
 @contextmanager
-def _awake(is_asked: bool, plan: Plan) -> Iterator[None]:
+def cores_as_asked(is_asked: bool, plan: Plan) -> Iterator[None]:
     """Keep the cores awake where that is asked for; over links wherever it is permitted.
 
     A core that sleeps between two packets wakes up when a virtual machine's host lets it, which may
@@ -207,8 +207,8 @@ def _awake(is_asked: bool, plan: Plan) -> Iterator[None]:
     with cores_awake() as is_awake:
         if is_asked and not is_awake:
             raise UsageError(
-                "--awake: only root may keep cores from sleeping (/dev/cpu_dma_latency); leave "
-                "out --awake, or run as root"
+                "--awake: only root may keep cores from sleeping (/dev/cpu_dma_latency): run as "
+                "root, or measure without --awake"
             )
         yield
 

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Mapping
 from typing import TextIO
 
+LINES = "\n\N{NO-BREAK SPACE}"
+"""What a text of several lines may have besides what Python calls printable."""
 _ERRORS = "tinygram_ascii"
 _IN_ASCII = {
     "–": "-",
@@ -34,6 +36,15 @@ _IN_ASCII = {
 def as_ascii(text: str) -> str:
     """The text with what every terminal can show; `?` stands for any other character."""
     return text.encode("ascii", _ERRORS).decode("ascii")
+
+
+def printable(text: str, *, kept: str = "") -> str:
+    """The text with no character that could steer a terminal; those of `kept` stay."""
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() or each in kept else "\N{REPLACEMENT CHARACTER}" for each in text
+    )
 
 
 def as_utf8(text: str) -> str:
@@ -60,11 +71,22 @@ def write_ascii(stream: TextIO) -> None:
         stream.reconfigure(encoding="ascii", errors=_ERRORS)
 
 
+def write_any_name(stream: TextIO) -> None:
+    """From now on let `stream` write names of files that are not UTF-8, with escapes in them."""
+    if hasattr(stream, "reconfigure") and stream.errors == "strict":
+        stream.reconfigure(errors="backslashreplace")
+
+
+def write_utf8(text: str) -> None:
+    """Write text that programs read to standard output."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode())
+    sys.stdout.buffer.flush()
+
+
 def write_json(document: bytes) -> None:
     """Write a line of JSON to standard output."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(document + b"\n")
-    sys.stdout.buffer.flush()
+    write_utf8(document.decode() + "\n")
 
 
 def _replaced(error: UnicodeError) -> tuple[str, int]:

@@ -135,6 +135,11 @@ def check_writable(path: Path, example: str = _EXAMPLE) -> None:
         raise _unwritable(path, error, example) from error
 
 
+def real_path(path: Path) -> Path:
+    """The file that `path` leads to, whatever it is called; the path itself in a loop of links."""
+    return Path(os.path.realpath(path))
+
+
 def make_folder(folder: Path, example: str) -> None:
     """Make the folder that an option names, and those above it, where they are missing.
 

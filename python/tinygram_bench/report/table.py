@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 from msgspec import Struct
 
-from tinygram_bench.model.plain_text import as_ascii
+from tinygram_bench.model.plain_text import LINES, as_ascii, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -161,7 +161,9 @@ class Pen:
         self._console.print(what, soft_wrap=self._is_file, highlight=False, markup=False)
 
     def _readable(self, text: str) -> str:
-        return as_ascii(text) if self._is_ascii else text
+        # A result is made by anybody: its labels and failures could steer the terminal.
+        shown = printable(text, kept=LINES)
+        return as_ascii(shown) if self._is_ascii else shown
 
 
 def _text(text: str = "", style: str = "") -> Text:

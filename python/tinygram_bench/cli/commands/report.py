@@ -7,7 +7,6 @@ output replaces no result that is read.
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -21,6 +20,7 @@ from tinygram_bench.host.packages import check_charts
 from tinygram_bench.measurement.recording import summed_up
 from tinygram_bench.model import store
 from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.plain_text import printable, write_utf8
 from tinygram_bench.model.result import Named
 from tinygram_bench.model.store import STANDARD_OUTPUT
 from tinygram_bench.report import render
@@ -117,7 +117,7 @@ def _hand_on(
     for option, path in outputs.items():
         text, remark = _MADE[option](results)
         if path == STANDARD_OUTPUT:
-            print(text, end="")
+            write_utf8(text)
         else:
             store.write(path, text.encode(), _example(option))
             print(f"Saved: {path}", file=told_on)
@@ -127,7 +127,7 @@ def _hand_on(
     if svg:
         print(f"Saved: {_draw(results, svg)} charts in {svg}", file=told_on)
     if is_markdown:
-        print(report_markdown(results), end="")
+        write_utf8(report_markdown(results))
     elif not outputs and not svg:
         _show(results, with_notes)
 
@@ -183,7 +183,7 @@ def _check(outputs: dict[str, Path], files: Sequence[Path], markdown: bool) -> N
     asked = [*outputs.items(), *([("--markdown", STANDARD_OUTPUT)] if markdown else [])]
     places: dict[Path, str] = {}
     for option, path in asked:
-        place = path if path == STANDARD_OUTPUT else path.resolve()
+        place = path if path == STANDARD_OUTPUT else store.real_path(path)
         if place in places:
             raise UsageError(
                 f"{option} and {places[place]} both write to {path}: name another file for one"
@@ -191,7 +191,7 @@ def _check(outputs: dict[str, Path], files: Sequence[Path], markdown: bool) -> N
         places[place] = option
         if path == STANDARD_OUTPUT:
             continue
-        if any(file.resolve() == place for file in files):
+        if any(store.real_path(file) == place for file in files):
             raise UsageError(f"{option} would replace {path}, which is read: name another file")
         store.check_writable(path, _example(option))
 
@@ -202,20 +202,19 @@ def _example(option: str) -> str:
 
 def _loaded(files: Sequence[Path]) -> tuple[Named, ...]:
     """Every result of the files, summed up, each with a name of its own. Raises UsageError."""
-    taken: Counter[str] = Counter()
-    results = []
+    results: dict[str, Named] = {}
     for file in files:
         for each in stored.load_all(file):
-            taken[each.name] += 1
-            end = "" if taken[each.name] == 1 else f"-{taken[each.name]}"
+            endings = ("", *(f"-{number}" for number in range(2, len(results) + 3)))
+            name = next(each.name + end for end in endings if each.name + end not in results)
             result = each.result if each.result.summaries else summed_up(each.result)
-            results.append(Named(each.name + end, result))
-    return tuple(results)
+            results[name] = Named(name, result)
+    return tuple(results.values())
 
 
 def _show(results: Sequence[Named], notes: bool) -> None:
     """Print the reports, under names where there are several."""
     for at, each in enumerate(results):
         if len(results) > 1:
-            print(f"{'' if at == 0 else chr(10)}{each.name}")
+            print(f"{'' if at == 0 else chr(10)}{printable(each.name)}")
         render(each.result, console(), published=False, with_notes=notes)

@@ -16,8 +16,10 @@ from tinygram_bench.cli import options, stored
 from tinygram_bench.cli.measuring import Asked, Manner, measure_and_show
 from tinygram_bench.cli.terminal import console
 from tinygram_bench.links import DEFAULT_BACKEND, parse_links, prepare
+from tinygram_bench.links.spec import LOOPBACK
 from tinygram_bench.measurement.anonymous import LEFT_OUT
-from tinygram_bench.measurement.measure import environment_of
+from tinygram_bench.measurement.measure import cores_as_asked, environment_of
+from tinygram_bench.model import store
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Plan, Result
 from tinygram_bench.report.comparing import differences_told, write_comparison
@@ -63,22 +65,24 @@ def rerun(
     workload = _workload_of(earlier, file)
     if not run_commands:
         _refuse_commands(plan, file)
-    if json is not None and json.exists() and json.samefile(file):
+    if json is not None and store.real_path(json) == store.real_path(file):
         raise UsageError(f"--json {json} is the result to compare with: name another file")
     destination = options.destination("rerun", json, None, anonymous)
     with stored.made_of(file):
         _prepare_links(plan)
     network = "the server's" if earlier.environment.get("network") == "the server's" else None
+    is_awake = was_awake(earlier)
     pen = Pen(console(is_on_stderr=destination.is_standard_output))
     if not quiet:
-        found = environment_of(plan, network)
+        with cores_as_asked(is_awake, plan):
+            found = environment_of(plan, network)
         with stored.made_of(file):
             _tell_differences(pen, earlier, found)
     manner = Manner(
         is_quiet=quiet,
         is_published=False,
         with_notes=notes,
-        is_awake="--awake" in earlier.command,
+        is_awake=is_awake,
         waits=wait,
     )
     code = measure_and_show(Asked(plan, workload, destination, manner))
@@ -118,6 +122,12 @@ def _workload_of(earlier: Result, file: Path) -> Workload:
             f"needs; {remedy}"
         )
     return _WORKLOADS[names.pop()](earlier.plan.seed)
+
+
+def was_awake(earlier: Result) -> bool:
+    """Whether cores were kept from sleeping, as `--awake` does; over links nobody needs to ask."""
+    is_on_loopback = all(case.link == LOOPBACK for case in earlier.plan.cases)
+    return is_on_loopback and earlier.environment.get("cpu_latency_limit_us") == 0
 
 
 def _refuse_commands(plan: Plan, file: Path) -> None:

@@ -26,9 +26,12 @@ _HEAD = (
 
 def hdr_log(results: Sequence[Named]) -> str:
     """Every histogram of every good run. Raises ValueError where one cannot be read."""
-    lines = [*_HEAD, *_thinned(results), *_start(results[0].result), _LEGEND]
+    begun_s = {each.name: _begun_s(each.result) for each in results}
+    known_s = [each for each in begun_s.values() if each is not None]
+    first_s = min(known_s, default=None)
+    lines = [*_HEAD, *_thinned(results), *_start(first_s), _LEGEND]
     for each in results:
-        lines += _lines(each)
+        lines += _lines(each, (begun_s[each.name] or first_s or 0.0) - (first_s or 0.0))
     return "\n".join(lines) + "\n"
 
 
@@ -42,13 +45,22 @@ def _thinned(results: Sequence[Named]) -> Iterator[str]:
             )
 
 
-def _start(result: Result) -> Iterator[str]:
-    if result.started_at is not None:
-        at = datetime.fromisoformat(result.started_at).astimezone(UTC)
-        yield f"#[StartTime: {at.timestamp():.3f} (seconds since epoch), {result.started_at}]"
+def _begun_s(result: Result) -> float | None:
+    """Seconds since the epoch; None: the result does not say."""
+    if result.started_at is None:
+        return None
+    return datetime.fromisoformat(result.started_at).astimezone(UTC).timestamp()
 
 
-def _lines(named: Named) -> Iterator[str]:
+def _start(first_s: float | None) -> Iterator[str]:
+    if first_s is not None:
+        told = datetime.fromtimestamp(first_s, UTC).isoformat(timespec="seconds")
+        told = told.replace("+00:00", "Z")
+        yield f"#[StartTime: {first_s:.3f} (seconds since epoch), {told}]"
+
+
+def _lines(named: Named, after_s: float) -> Iterator[str]:
+    """The lines of a result that began `after_s` seconds after the log's start."""
     starts_ns: Counter[str] = Counter()
     for run in sorted(named.result.runs, key=lambda run: run.round):
         if run.failure is not None:
@@ -58,7 +70,8 @@ def _lines(named: Named) -> Iterator[str]:
             histogram = Histogram.from_base64(text)
             if histogram.count:
                 tag = _tag(f"{named.name}:{run.case_id}:{name}")
-                times = f"{starts_ns[run.case_id] / 1e9:.3f},{length_ns / 1e9:.3f}"
+                start_s = after_s + starts_ns[run.case_id] / 1e9
+                times = f"{start_s:.3f},{length_ns / 1e9:.3f}"
                 yield f"Tag={tag},{times},{histogram.max_ns / 1e6:.6f},{text}"
         starts_ns[run.case_id] += length_ns
 
