@@ -78,6 +78,18 @@ def test_what_falls_behind_is_not_said_to_keep_to_the_limit() -> None:
     )
 
 
+def test_where_no_way_keeps_to_the_limit_that_is_said_once() -> None:
+    limit = Limit("latency_p99_us", 1.0)
+    curves = (curve_of("cork", (0.5, 5.0, 5.0, 5.0, 5.0)), curve_of("more", (5.0,) * 5))
+    (kept, _) = told("latency_p99_us", *curves, curve_of("nagle", (5.0,) * 5), limit=limit)
+    assert "none of" not in kept
+    (missed, _) = told("latency_p99_us", *curves[1:], curve_of("nagle", (5.0,) * 5), limit=limit)
+    assert missed.startswith(
+        "With p99 latency below 1 µs: none of the 2 ways is seen to keep to it at any hold; "
+        "shown not to keep to it are loop/more at 10 µs; loop/nagle at 10 µs, each point's "
+    )
+
+
 def test_one_doubt_of_several_is_an_example() -> None:
     alike = ("the link was late", None, "the link was late", None, None)
     other = (*alike[:4], "two modes")

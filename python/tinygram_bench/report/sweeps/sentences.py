@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 
 from tinygram_bench.model.result import Figure
@@ -46,9 +47,24 @@ def _sustained(swept: Swept, limit: Limit) -> str:
     """
     labels = labels_of(swept)
     found = [(label, met_of(swept.values, curve, limit)) for curve, label in labels.items()]
-    found.sort(key=lambda each: _reach(each[1]), reverse=True)
-    told = [f"{label} {_met(swept, met)}" for label, met in found]
-    return f"With {limit_in_words(limit)}: {first_of(told, _MOST_TOLD)}{_how_sure(swept)}."
+    if len(found) > 1 and all(met.state == "never met" for _, met in found):
+        told = _never_met(swept, found)
+    else:
+        found.sort(key=lambda each: _reach(each[1]), reverse=True)
+        told = first_of([f"{label} {_met(swept, met)}" for label, met in found], _MOST_TOLD)
+    return f"With {limit_in_words(limit)}: {told}{_how_sure(swept)}."
+
+
+def _never_met(swept: Swept, found: Sequence[tuple[str, Met]]) -> str:
+    """`none of the 21 ways is seen to keep to it at any rate; shown not to keep to it are …`.
+
+    Those that are shown to miss it soonest come first.
+    """
+    value, noun = SAID[swept.sweep.parameter].value, SAID[swept.sweep.parameter].noun
+    shown = sorted((met.high, label) for label, met in found if met.high is not None)
+    told = first_of([f"{label} at {value(high)}" for high, label in shown], _MOST_TOLD)
+    rest = f"; shown not to keep to it are {told}" if shown else ", and none is shown not to"
+    return f"none of the {len(found)} ways is seen to keep to it at any {noun}{rest}"
 
 
 def _reach(met: Met) -> float:
