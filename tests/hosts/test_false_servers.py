@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import msgspec
 import pytest
 from tests.hosts.far_server import HELLO, LIMIT_S
 
@@ -124,6 +125,11 @@ def test_more_than_a_process_may_leave_ends_the_connection(
 ) -> None:
     monkeypatch.setattr(hosts_line, "_MAX_LEFT_BYTES", 10)
     assert "was not asked for" in failure_after(wire.Left(0, 0, b"x" * 11))
+
+
+def test_an_answer_that_is_nested_too_deeply_ends_the_connection() -> None:
+    deep = msgspec.Raw(b"[" * 5_000 + b"]" * 5_000)
+    assert "it sent a line that is nested too deeply" in failure_after(wire.Said(0, deep))
 
 
 def test_a_second_welcome_ends_the_connection() -> None:

@@ -289,6 +289,8 @@ class Line:
             raise EOFError("it has ended the connection") from error
         except asyncio.LimitOverrunError as error:
             raise ValueError("it sent a line that is too long") from error
+        except RecursionError as error:
+            raise ValueError("it sent a line that is nested too deeply") from error
         return answer
 
     def _start(self, coroutine: Coroutine[Any, Any, None]) -> None:
