@@ -79,14 +79,18 @@ def write_any_name(stream: TextIO) -> None:
 
 def write_utf8(text: str) -> None:
     """Write text that programs read to standard output."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(text.encode())
-    sys.stdout.buffer.flush()
+    _write(text.encode())
 
 
 def write_json(document: bytes) -> None:
     """Write a line of JSON to standard output."""
-    write_utf8(document.decode() + "\n")
+    _write(document + b"\n")
+
+
+def _write(document: bytes) -> None:
+    sys.stdout.flush()
+    sys.stdout.buffer.write(document)
+    sys.stdout.buffer.flush()
 
 
 def _replaced(error: UnicodeError) -> tuple[str, int]:
