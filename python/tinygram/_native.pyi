@@ -230,6 +230,9 @@ class Outbox:
     def write(self, data: ReadableBuffer, /) -> None:
         """Send like `Batch.send`, but never wait; errors of the connection are told below."""
 
+    def send_many(self, messages: Iterable[ReadableBuffer], /) -> None:
+        """Send each of the messages, in order, as `write` does; see `Batch.send_many`."""
+
     def flush(self) -> None:
         """Write all that is held, through the transport below where the kernel does not take it."""
 

@@ -206,3 +206,7 @@ def _have_finalizers(util: ModuleType) -> None:
 
 def _flush_when_child_ends(flush: Callable[[], None]) -> None:
     sys.modules["multiprocessing.util"].Finalize(None, flush, exitpriority=0)
+
+
+# Its parent may have imported multiprocessing after it had made its sockets.
+os.register_at_fork(after_in_child=_flush_at_end_of_children)

@@ -10,7 +10,7 @@ import pytest
 from counts.__main__ import main
 from counts.callgrind import dumps, own_instructions
 from counts.faces import FACES
-from counts.judging import Count, Counts, differences, moved
+from counts.judging import OF_COMPILER, Count, Counts, differences, moved
 
 DUMP = """\
 # callgrind format
@@ -93,6 +93,15 @@ def test_writes_and_wake_ups_may_not() -> None:
         "lists: 0.03125 writes a message, expected 0.015625",
         "lists: 0.046875 wakes a message, expected 0.015625",
     ]
+
+
+def test_where_the_compiler_is_another_one_writes_and_wake_ups_are_judged_alone() -> None:
+    found = with_face("send", Count(1e6, 0.5, 0.0))
+    (told,) = moved(found, COUNTS, has_instructions=False)
+    assert told.startswith("send: 0.5 writes a message, expected ")
+    for fact, is_of_compiler in {"machine": 1, "rustc": 1, "python": 0, "uvloop": 0}.items():
+        other = Counts({**COUNTS.made_with, fact: "another"}, COUNTS.faces)
+        assert bool(differences(other, COUNTS, OF_COMPILER)) != is_of_compiler
 
 
 def test_a_face_that_is_new_or_gone_is_told() -> None:

@@ -64,6 +64,13 @@ impl<'py> Rest<'py> {
         }
     }
 
+    pub fn bytes(&self) -> usize {
+        let copied = self.copied.as_ref().map_or(0, |it| it.as_bytes().len());
+        let of_message =
+            |(message, taken): &(Bound<'_, PyBytes>, usize)| message.as_bytes().len() - taken;
+        copied + self.message.as_ref().map_or(0, of_message)
+    }
+
     /// The parts to write, in order; a large message is not copied.
     pub fn parts(self) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let mut parts: Vec<_> = self.copied.into_iter().map(Bound::into_any).collect();

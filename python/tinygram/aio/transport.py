@@ -136,9 +136,18 @@ class Transport(asyncio.Transport):
     def writelines(self, list_of_data: Iterable[ReadableBuffer]) -> None:
         """Send or hold the parts as one message, which is refused as one, too.
 
-        Where many small messages are there already, this costs less than a `write` for each.
+        Where many small messages are there already, this costs less than a `write` for each;
+        `send_many` sends them as messages of their own.
         """
         self.write(b"".join(list_of_data))
+
+    def send_many(self, messages: Iterable[ReadableBuffer]) -> None:
+        """Send or hold each of the messages, in order, as `write` does; for many this costs less.
+
+        The iterable is read to its end before the first is sent. Raises what `write` raises, and
+        sends no more then: `taken_messages` of the exception says how many were taken.
+        """
+        self._outbox.send_many(messages)
 
     def write_eof(self) -> None:
         """Write what is held, then end the stream; reading goes on."""

@@ -69,14 +69,35 @@ def test_a_transport(
 
     async def program(connect: Connector) -> None:
         transport = await connect.protocol(Recorder(), ours)
-        for together in given_lists:
-            transport.writelines(together)
+        for number, together in enumerate(given_lists):
+            (transport.send_many if number % 2 else transport.writelines)(together)
             await asyncio.sleep(0)
         transport.close()
         assert await receive_rest(peer) == joined(given_lists)
 
     with ours, peer:
         Setup(name).run(program, strategy=strategy, max_bytes=max_bytes)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_many_messages_of_a_transport_are_counted_and_refused_each_by_itself(name: str) -> None:
+    ours, peer = socket.socketpair()
+
+    async def program(connect: Connector) -> None:
+        transport = await connect.protocol(Recorder(), ours)
+        transport.send_many(b"%d" % number for number in range(10))
+        transport.send_many([])
+        await asyncio.sleep(0)
+        assert transport.stats().messages == 10
+        for wrong in ([b"a", bytearray(b"b"), b"x" * 101], [b"a", bytearray(b"b"), 5]):
+            with pytest.raises((BufferError, TypeError)) as caught:
+                transport.send_many(wrong)
+            assert vars(caught.value)["taken_messages"] == 2
+        transport.close()
+        assert await receive_rest(peer) == b"0123456789abab"
+
+    with ours, peer:
+        Setup(name).run(program, strategy=tinygram.tick, max_buffered_bytes=100)
 
 
 def test_the_parts_of_writelines_are_refused_as_one_and_leave_as_one() -> None:

@@ -81,7 +81,8 @@ def test_strategies_are_explained_where_help_is_asked_of_one() -> None:
 def test_a_transport_shows_what_asyncio_s_does_and_its_stats() -> None:
     shown = {name for name in dir(tinygram.Transport) if not name.startswith("_")}
     assert shown == {name for name in dir(asyncio.Transport) if not name.startswith("_")} | {
-        "stats"
+        "send_many",
+        "stats",
     }
 
 

@@ -238,6 +238,27 @@ assert process.exitcode == 0
     assert receive_all(peer) == b"delivered"
 
 
+def test_a_child_delivers_what_it_sends_on_a_socket_older_than_multiprocessing(
+    unix_pair: Pair,
+) -> None:
+    ours, peer = unix_pair
+    script = f"""{HEAD}
+out = tinygram.CoalescingSocket(sock, strategy=LONG)
+
+import multiprocessing
+
+def child():
+    out.send(b"delivered")
+
+process = multiprocessing.get_context("fork").Process(target=child)
+process.start()
+process.join()
+assert process.exitcode == 0
+"""
+    finish(start_python(script, ours), 0)
+    assert receive_all(peer) == b"delivered"
+
+
 def assert_ended_in_a_second(err: str) -> None:
     """A second, and what a busy machine adds; a socket's own timeout is a minute."""
     waited_s = [float(line.split()[1]) for line in err.splitlines() if line.startswith("waited")]

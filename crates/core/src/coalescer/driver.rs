@@ -16,6 +16,8 @@ pub struct Driver {
     pub socket: Socket,
     pub now_ns: u64,
     pub write_ns: u64,
+    /// Whether another transport below writes.
+    pub hands_on: bool,
 }
 
 impl Driver {
@@ -28,6 +30,7 @@ impl Driver {
             },
             now_ns: 1_000_000_000,
             write_ns: 0,
+            hands_on: false,
         }
     }
 
@@ -85,9 +88,16 @@ impl Driver {
             };
             self.socket.received.extend_from_slice(&all[..taken]);
             let start_ns = self.now_ns;
-            self.now_ns += self.write_ns;
-            self.coalescer
-                .on_written(taken, message, reason, start_ns, self.now_ns);
+            if self.hands_on {
+                self.coalescer
+                    .on_handed_on(taken, message, reason, start_ns);
+                self.now_ns += self.write_ns;
+                self.coalescer.on_write_ended(taken, start_ns, self.now_ns);
+            } else {
+                self.now_ns += self.write_ns;
+                self.coalescer
+                    .on_written(taken, message, reason, start_ns, self.now_ns);
+            }
             message = &[];
             if taken == 0 {
                 return self.coalescer.on_blocked();

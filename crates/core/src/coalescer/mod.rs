@@ -12,6 +12,7 @@ mod room;
 mod stats;
 mod strategy;
 mod threads;
+mod written;
 
 #[cfg(test)]
 mod driver;
@@ -25,9 +26,6 @@ use policy::{AnyPolicy, Loop, Moment, Policy, Writer};
 use room::Room;
 pub use stats::{Reason, Stats};
 pub use strategy::{KnobError, Knobs, Strategy};
-
-/// A write of no more, in bytes, costs what a write costs, whatever is in it.
-const SMALL_BYTES: usize = 2_048;
 
 /// What to do next. It is exhaustive on purpose: a caller that did nothing at an answer that it does
 /// not know would lose bytes.
@@ -288,43 +286,6 @@ impl Coalescer {
             .into_iter()
             .chain(self.policy.deadline_ns())
             .min()
-    }
-
-    /// The socket took the first `written` bytes of what is pending and then of `message`, which is
-    /// empty where none was written with it; the rest is held. `reason` is that of the answer, or
-    /// the caller's: [`Reason::Asked`], [`Reason::Writable`]. `start_ns`, `end_ns`: when the write
-    /// began and ended.
-    ///
-    /// # Panics
-    /// When it took more than there was.
-    pub fn on_written(
-        &mut self,
-        written: usize,
-        message: &[u8],
-        reason: Reason,
-        start_ns: u64,
-        end_ns: u64,
-    ) {
-        self.close_room();
-        let held_bytes = self.pending().len();
-        debug_assert!(written <= held_bytes + message.len());
-        let of_batch = held_bytes > 0 && written > 0;
-        let (messages, due_ns) = (self.buffer.messages(), self.due_ns());
-        self.policy.on_written(end_ns, Writer::Sender);
-        if (1..=SMALL_BYTES).contains(&written) && written == held_bytes + message.len() {
-            self.policy.on_small_write(end_ns.saturating_sub(start_ns));
-        }
-        if of_batch {
-            self.buffer.record_hold(start_ns, due_ns);
-        }
-        self.buffer.record_write(written, reason);
-        self.buffer.cut(written.min(held_bytes), self.max_bytes);
-        let rest = &message[written.saturating_sub(held_bytes)..];
-        if !rest.is_empty() && self.buffer.is_empty() {
-            self.buffer.begin(start_ns);
-            self.policy.on_batch(messages.saturating_sub(1));
-        }
-        self.buffer.push(rest);
     }
 
     /// The strategy of its knobs.

@@ -57,7 +57,13 @@ pub struct Schedule {
     messages: u64,
     /// Offsets of the bursts from the start, in nanoseconds; never decreasing.
     due_ns: Vec<u64>,
+    /// What equal gaps have less ahead of them in slices.
+    phase_ns: u64,
 }
+
+/// Where equal gaps are cut into slices, the first one has lost this share of itself: a number that no
+/// fraction comes close to, or bursts as far apart as slices are long would all be due as one ends.
+const PHASE: f64 = 0.381_966;
 
 impl Schedule {
     /// Bursts of `burst` messages at `rate_per_s` messages per second for `duration_ns`.
@@ -96,10 +102,16 @@ impl Schedule {
             Arrival::Poisson => poisson_due_ns(bursts, duration_ns, &mut generator),
             Arrival::OnOff => onoff::due_ns(bursts, duration_ns, &mut generator),
         };
+        let is_even = arrival == Arrival::Constant;
         Ok(Self {
             burst,
             messages: bursts * burst,
             due_ns,
+            phase_ns: if is_even {
+                (PHASE * mean_gap_ns) as u64
+            } else {
+                0
+            },
         })
     }
 
@@ -117,15 +129,17 @@ impl Schedule {
             burst: 1,
             messages: due_ns.len() as u64,
             due_ns,
+            phase_ns: self.phase_ns,
         }
     }
 
     /// The same schedule, cut into the slices of `slices`, which together are as long as it is: what is
-    /// due in its own time after the last slice is due at the end of that one.
+    /// due in its own time after the last slice is due at the end of that one. Equal gaps begin within
+    /// the first one.
     #[must_use]
     pub fn in_slices(mut self, slices: &Slices) -> Self {
         for due_ns in &mut self.due_ns {
-            *due_ns = slices.at_ns(*due_ns);
+            *due_ns = slices.at_ns(*due_ns - self.phase_ns);
         }
         self
     }
@@ -208,6 +222,25 @@ mod tests {
                 counts.iter().all(|count| (120..280).contains(count)),
                 "{counts:?}"
             );
+        }
+    }
+
+    #[test]
+    fn bursts_as_far_apart_as_slices_are_long_are_due_within_these() {
+        let slice_ns = 10_000_000;
+        for slices_a_gap in [(1, 1), (1, 2), (1, 4), (2, 3), (3, 1)] {
+            let gap_ns = slice_ns * slices_a_gap.0 / slices_a_gap.1;
+            let begins_ns: Vec<u64> = (0..30).map(|slice| slice * 2 * slice_ns).collect();
+            let slices = Slices::new(begins_ns, slice_ns).unwrap();
+            let rate_per_s = 100.0 * 1e9 / gap_ns as f64;
+            let made = Schedule::new(rate_per_s, Arrival::Constant, 100, 30 * slice_ns, 1).unwrap();
+            let sliced = made.clone().in_slices(&slices);
+            assert_eq!(sliced.messages(), made.messages());
+            for due_ns in sliced.all_due_ns() {
+                let into_ns = due_ns % (2 * slice_ns);
+                let edge_ns = into_ns.min(slice_ns - into_ns);
+                assert!(edge_ns > gap_ns / 50, "{slices_a_gap:?}: {into_ns}");
+            }
         }
     }
 

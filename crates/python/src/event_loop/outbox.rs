@@ -1,4 +1,5 @@
 mod state;
+mod taking;
 mod writing;
 
 use super::{
@@ -9,17 +10,14 @@ use super::{
 use crate::{
     gil::{BorrowedCell, GilCell},
     knobs::{Knobs, StatsParts, stats_parts},
-    message::{immutable, too_large},
-    message_methods::{Methods, TakesMessages, message_method},
+    message::too_large,
+    message_methods::take_many,
 };
 use pyo3::{PyTraverseError, PyVisit, exceptions::PyBufferError, prelude::*};
 use state::{State, WaitsFor};
 use std::{os::fd::RawFd, sync::Arc};
-use tinygram_core::{Next, Reason};
-use tinygram_net::{
-    clock::monotonic_ns,
-    process::{Generation, thread_id},
-};
+use tinygram_core::Reason;
+use tinygram_net::process::{Generation, thread_id};
 
 /// The messages that a connection of an event loop holds back.
 #[pyclass(frozen, module = "tinygram._native")]
@@ -75,6 +73,12 @@ impl Outbox {
             around: GilCell::new(Some(Arc::new(around))),
             ticker,
         }
+    }
+
+    /// Send each of the messages, in order, as `write` does; see `Batch.send_many`.
+    #[pyo3(signature = (messages, /))]
+    fn send_many(slf: &Bound<'_, Self>, messages: &Bound<'_, PyAny>) -> PyResult<()> {
+        take_many(slf, messages)
     }
 
     /// Write all that is held, through the transport below where the kernel does not take it.
@@ -194,65 +198,6 @@ impl Outbox {
     }
 }
 
-impl TakesMessages for Outbox {
-    const METHODS: Methods = &[message_method::<Self, false>(
-        c"write",
-        c"write($self, data, /)\n--\n\nSend the message, or hold it.",
-    )];
-
-    fn hold(&self, message: &[u8]) -> bool {
-        self.state.try_borrow().is_some_and(|mut state| {
-            !state.is_elsewhere() && state.coalescer.hold_with_others(message)
-        })
-    }
-
-    fn take(slf: &Bound<'_, Self>, data: &Bound<'_, PyAny>) -> PyResult<()> {
-        let (py, this) = (slf.py(), slf.get());
-        if this.state(py).is_unusual() {
-            return Self::take_unusual(slf, data);
-        }
-        let data = immutable(data)?;
-        let message = data.as_bytes();
-        if message.is_empty() {
-            return Ok(());
-        }
-        let next = this
-            .state
-            .borrow(py)
-            .coalescer
-            .on_message(message, monotonic_ns);
-        match next {
-            Next::Wait if this.state(py).coalescer.is_blocked() => this.tell_full(py, false),
-            Next::Wait => Ok(()),
-            Next::Arm => {
-                this.keep_open(py)?;
-                let (ticker, mut state) = (this.ticker.bind(py), this.state(py));
-                match state.waits_for {
-                    WaitsFor::Nothing => state.waits_for = WaitsFor::Tick,
-                    WaitsFor::Time if state.coalescer.watches_time() => {
-                        drop(state);
-                        return Ticker::look_again(ticker);
-                    }
-                    WaitsFor::Tick | WaitsFor::Time => return Ok(()),
-                }
-                drop(state);
-                Ticker::arm(ticker, slf.clone().unbind())
-            }
-            Next::Write(reason) => {
-                let is_closed = this.is_loop_closed(py)?;
-                this.write_out(py, Some(&data), reason, is_closed)?;
-                Self::arm_after_write(slf, is_closed)
-            }
-            Next::WriteFirst => {
-                let is_closed = this.is_loop_closed(py)?;
-                this.write_out(py, None, Reason::Full, is_closed)?;
-                Self::take(slf, &data)
-            }
-            Next::Refuse => Err(this.refuse(py, message.len())?),
-        }
-    }
-}
-
 impl Ticked for Outbox {
     fn on_tick(&self, py: Python<'_>, tick: Tick) -> AfterTick {
         self.state(py).on_tick(tick)
@@ -362,22 +307,5 @@ impl Outbox {
                  max_buffered_bytes; wait for resume_writing, or drain()"
             )
         }))
-    }
-
-    #[cold]
-    fn take_unusual(slf: &Bound<'_, Self>, data: &Bound<'_, PyAny>) -> PyResult<()> {
-        let (py, this) = (slf.py(), slf.get());
-        let data = immutable(data)?;
-        let Some(around) = this.around(py) else {
-            return Ok(()); // Like asyncio: the protocol was told that the connection is gone.
-        };
-        if this.state(py).thread_id != thread_id() {
-            around.check_thread(py)?;
-        }
-        if this.state(py).is_diverted {
-            around.write_below(py, &data)?;
-            return this.tell_full(py, false);
-        }
-        Self::take(slf, &data)
     }
 }

@@ -200,8 +200,13 @@ impl Connection {
     }
 
     /// Forget what is held: threads that wait for it get a failure. Returns how many bytes it was.
+    ///
+    /// Afterwards nothing more leaves: what the writing thread handed to the kernel meanwhile would come
+    /// behind messages of the socket's next sender.
     pub(super) fn discard(self: &Arc<Self>) -> usize {
-        let mut state = self.lock();
+        let is_at_rest = |state: &State| !state.taken.is_under_way;
+        let (mut state, _) = self.watched.wait_locked(u64::MAX, is_at_rest);
+        state.coalescer.close_room();
         let bytes = state.held_bytes();
         let is_expected = state.duty != Duty::None;
         state.is_given_up = true;

@@ -42,11 +42,20 @@ impl Watched {
 
     /// Wait until `is_so` or the connection failed; false when `until_ns` came first.
     pub(super) fn wait(&self, until_ns: u64, is_so: impl Fn(&State) -> bool) -> bool {
+        self.wait_locked(until_ns, is_so).1
+    }
+
+    /// [`Self::wait`], and the state as it is then, locked.
+    pub(super) fn wait_locked(
+        &self,
+        until_ns: u64,
+        is_so: impl Fn(&State) -> bool,
+    ) -> (MutexGuard<'_, State>, bool) {
         let mut state = self.lock();
         while !is_so(&state) && state.failure.is_none() {
             let left_ns = until_ns.saturating_sub(monotonic_ns());
             if left_ns == 0 {
-                return false;
+                return (state, false);
             }
             state.waiting += 1;
             let woken = self
@@ -55,6 +64,6 @@ impl Watched {
             state = woken.expect(POISONED).0;
             state.waiting -= 1;
         }
-        true
+        (state, true)
     }
 }

@@ -165,14 +165,23 @@ fn giving_up_during_a_write_tells_who_waits() {
         };
         connection.close();
         let dropped = connection.discard();
+        let bytes = stream();
         let told = flushing.join().unwrap();
         end(writing);
-        let bytes = stream();
+        assert_eq!(
+            bytes,
+            stream(),
+            "the next sender's messages come after these"
+        );
         assert!(b"abcd".starts_with(&bytes));
         match connection.failure() {
             None => assert_eq!((dropped, told, &bytes[..]), (0, Ok(()), &b"abcd"[..])),
             Some(failure) => {
                 assert_eq!(total(&failure), 4);
+                assert!(
+                    dropped == 0 || dropped + bytes.len() == 4,
+                    "{dropped} {bytes:?}"
+                );
                 // No more left than was said to be unknown.
                 assert!(
                     bytes.len() as u64 <= failure.unknown_bytes,

@@ -117,9 +117,8 @@ impl State {
         }
         let rest = Rest::new(py, pending, message, taken)?;
         let left = &bytes[taken..];
-        let now_ns = monotonic_ns();
         self.coalescer
-            .on_written(pending.len() + left.len(), left, reason, now_ns, now_ns);
+            .on_handed_on(pending.len() + left.len(), left, reason, monotonic_ns());
         Ok(Some(rest))
     }
 
@@ -154,15 +153,20 @@ impl State {
         }
     }
 
-    /// Hold everything until [`State::end_handing_over`].
-    pub fn begin_handing_over(&mut self) {
+    /// Hold everything until [`State::end_handing_over`]. Returns when that begins.
+    pub fn begin_handing_over(&mut self) -> u64 {
         self.is_handing_over = true;
         self.coalescer.on_blocked();
+        monotonic_ns()
     }
 
-    /// Returns whether the transport below has bytes of its own now.
-    pub fn end_handing_over(&mut self) -> bool {
+    /// The transport below has taken `bytes` since then. Returns whether it has some of its own now.
+    pub fn end_handing_over(&mut self, bytes: usize, start_ns: u64) -> bool {
         self.is_handing_over = false;
+        // With a descriptor these are what the kernel would not take, and cost no write.
+        let written = if self.fd.is_none() { bytes } else { 0 };
+        self.coalescer
+            .on_write_ended(written, start_ns, monotonic_ns());
         if !self.is_below_full {
             self.coalescer.on_writable();
         }

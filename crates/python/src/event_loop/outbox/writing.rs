@@ -61,12 +61,13 @@ impl Outbox {
         let Some(around) = self.around(py) else {
             return Ok(());
         };
+        let bytes = rest.bytes();
         let parts = rest.parts()?;
-        self.state(py).begin_handing_over();
+        let start_ns = self.state(py).begin_handing_over();
         let written = parts
             .into_iter()
             .try_for_each(|part| around.write_below(py, part.as_any()));
-        let is_full = self.state(py).end_handing_over();
+        let is_full = self.state(py).end_handing_over(bytes, start_ns);
         written?;
         if is_full {
             around.on_full(py, false)?;
