@@ -33,8 +33,10 @@ def test_the_figures_of_its_own_loads_are_told(started_at: str | None, when: str
     environment = {**result.environment, "noise_floor": FLOOR}
     result = replace(result, environment=environment, started_at=started_at)
     assert surroundings_of(result).remarks == (
-        "This machine told apart throughput by 1.2% and CPU time per million messages by 2.5% "
-        f"(stream flat out, 36 s a pair, tinygram trust{when}).",
+        "Between two cases that are the same, this machine knew throughput to ±1.2% and "
+        "CPU time per million messages to ±2.5% "
+        "(stream flat out, over loopback with the messages of tinygram trust, 36 s a "
+        f"pair{when}).",
     )
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import os
+
 import pytest
 from msgspec.structs import replace
 from rich.console import Console
 from tests.support.command import Command
+from tests.support.waiting import wait_until
 
 from tinygram_bench import _native
 from tinygram_bench.loads.planted import PlantedSource
@@ -14,10 +18,12 @@ from tinygram_bench.model.parameters import StreamParameters, StudySwitches
 from tinygram_bench.model.result import Case, Figure, Plan, Result, Run
 from tinygram_bench.report.table import Pen
 from tinygram_bench.statistics.workloads.loads import Load
-from tinygram_bench.trust import text
+from tinygram_bench.trust import freezing, text
 from tinygram_bench.trust.judging import (
     BothWays,
     Counted,
+    Frozen,
+    Trusted,
     judged,
     noise_floor_of,
     with_warnings,
@@ -211,7 +217,7 @@ def test_the_answer_is_what_is_resolved_where_there_are_rounds_enough(
     text.write(Pen(Console(width=200)), judged(result))
     answer = capsys.readouterr().out
     assert answer.startswith(
-        "The answer\n- stream 10,000/s, loop/nodelay: median latency differences of 1.0% are found "
+        "The answer\n- stream 10,000/s, loop/nodelay: median latency differences of 2.0% are found "
         "here in 12 s, which two cases share, at 96.9% confidence."
     )
     floor = noise_floor_of(replace(result, started_at="2026-11-23T10:00:00Z"), judged(result))
@@ -258,7 +264,6 @@ def test_what_cannot_be_is_refused(command: Command, words: tuple[str, ...], fau
 
 def test_it_says_what_is_resolved_here_and_keeps_its_runs(command: Command) -> None:
     done = command.run("--duration", "200ms", "--rounds", "1")
-    assert done.code == 0, done.stderr
     assert "cannot be said: intervals need 6 good rounds" in " ".join(done.stdout.split())
     assert "are found here" not in done.stdout
     said = "101 bytes each came, and 100 of the others: right."
@@ -276,3 +281,44 @@ def test_it_says_what_is_resolved_here_and_keeps_its_runs(command: Command) -> N
     # It waits for what theory says at least, and a busy machine adds to it.
     assert found.frozen.p99_us > found.frozen.expected_us * 0.98
     assert judged(replace(result, runs=result.runs)) == found
+    assert done.code == (0 if found.is_right else 1), done.stderr
+    assert ("(WRONG)" in done.stderr) != found.is_right
+
+
+def test_one_of_its_controls_that_is_wrong_makes_it_wrong() -> None:
+    right, wrong = Frozen(451_000, 450_000), Frozen(470_000, 450_000)
+    of = functools.partial(Trusted, (), (), confidence=0.97, pair_s=30.0)
+    assert of(counted=None, frozen=None).is_right
+    assert of(counted=Counted(((100,), (101,))), frozen=right).is_right
+    assert not of(counted=None, frozen=wrong).is_right
+    assert not of(counted=Counted(((100,), (100,))), frozen=right).is_right
+
+
+@pytest.mark.parametrize("has_found", [True, False])
+def test_a_receiver_that_is_not_found_fails_the_run_by_name(
+    monkeypatch: pytest.MonkeyPatch, has_found: bool
+) -> None:
+    case = plan_trust(OPTIONS).cases[0]
+    stopped: list[int] = []
+    monkeypatch.setattr(freezing, "_AFTER_S", 0.0)
+    monkeypatch.setattr(freezing, "_receivers", lambda: [7] if has_found else [])
+
+    def stop(pid: int) -> int:
+        stopped.append(pid)
+        return 5
+
+    monkeypatch.setattr(freezing, "_stop", stop)
+
+    def run_case(case: Case, round: int) -> Run:
+        wait_until(lambda: bool(stopped) or not has_found, 60, "it is stopped")
+        return Run(case.case_id, round, {}, {})
+
+    run = freezing.frozen(run_case, case, 0)
+    assert run.counters == ({"frozen_ns": 5} if has_found else {})
+    assert (run.failure is None) == has_found
+    assert has_found or "CONFIG_PROC_CHILDREN" in str(run.failure)
+
+
+def test_a_kernel_that_lists_no_children_has_no_receivers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getpid", lambda: 0)
+    assert freezing._receivers() == []

@@ -167,10 +167,11 @@ def _noise_floor(result: Result) -> Iterator[str]:
     for load in dict.fromkeys(load_name(case) for case in result.plan.cases):
         resolved = floor["resolved"].get(load)
         if resolved:
-            apart = [f"{in_words(each)} by {share:.1%}" for each, share in resolved.items()]
+            known = [f"{in_words(each)} to ±{share:.1%}" for each, share in resolved.items()]
             yield (
-                f"This machine told apart {joined(apart)} ({load}, {floor['pair_s']:g} s a pair, "
-                f"tinygram trust{when})."
+                f"Between two cases that are the same, this machine knew {joined(known)} ({load}, "
+                f"over loopback with the messages of tinygram trust, {floor['pair_s']:g} s a "
+                f"pair{when})."
             )
 
 

@@ -139,8 +139,8 @@ def _resolved(trusted: Trusted) -> Iterator[str]:
         first, *others = found
         differences = joined(
             [
-                f"{in_words(first.figure)} differences of {first.half_width:.1%}",
-                *(f"{in_words(each.figure)} of {each.half_width:.1%}" for each in others),
+                f"{in_words(first.figure)} differences of {first.found:.1%}",
+                *(f"{in_words(each.figure)} of {each.found:.1%}" for each in others),
             ]
         )
         yield (
