@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from concurrent.futures import Future
 
 import pytest
 
 from tinygram_bench.cli import main
 from tinygram_bench.cli.commands.cluster.check import _SHOWN
+from tinygram_bench.cluster import checking
 from tinygram_bench.cluster.checking import SeenHost
 from tinygram_bench.cluster.order import Facts, PathFacts
 from tinygram_bench.cluster.ray_hosts import HostRef, Node
@@ -91,6 +93,16 @@ def test_what_another_tinygram_says_of_its_host_is_told_in_one_line() -> None:
     ref = HostRef(node, None, lambda _: pytest.fail("nobody is asked"), lambda: None)
     with pytest.raises(UsageError, match=r"what 192\.0\.2\.7 says of itself is none of tinygram"):
         read_facts(ref, b'{"version": "0.9"}')
+
+
+def test_a_look_at_a_cluster_tells_of_a_host_with_another_tinygram_and_goes_on() -> None:
+    said: Future[bytes] = Future()
+    said.set_result(b'{"version": "0.9"}')
+    node = Node("1", "192.0.2.7", "seven", 2.0)
+    ref = HostRef(node, None, lambda _: pytest.fail("it is asked by `ask`"), lambda: None)
+    (found,) = checking._each([ref], lambda _: said, Facts)
+    assert isinstance(found, str)
+    assert "install the same version on all hosts" in found
 
 
 def test_the_path_to_the_first_host_and_the_way_back_are_not_mixed_up() -> None:

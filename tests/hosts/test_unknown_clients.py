@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
+import os
 import socket
 import ssl
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
+from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from tests.hosts.far_server import (
     HELLO,
     LIMIT_S,
+    LIMITS,
     all_of,
     answer_of,
     connected,
@@ -22,6 +28,7 @@ from tests.hosts.far_server import (
 )
 
 from tinygram_bench.far import server
+from tinygram_bench.host.write_counter import counting
 from tinygram_bench.hosts import line, wire
 from tinygram_bench.hosts.address import FarAddress
 from tinygram_bench.hosts.keys import Keys, make_keys, name_of
@@ -33,8 +40,9 @@ VERSION = str(HELLO["tinygram"])
 
 
 @pytest.fixture
-def keys(monkeypatch: pytest.MonkeyPatch) -> tuple[Keys, Keys]:
+def keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Keys, Keys]:
     """Those of a server and its client, between whom other machines may be."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setattr(wire, "is_loopback", lambda _: False)
     server_keys, client_keys = make_keys()
     monkeypatch.setattr(line, "client_keys", lambda _: client_keys)
@@ -251,3 +259,28 @@ def test_strangers_whose_time_is_up_make_room(monkeypatch: pytest.MonkeyPatch) -
         # Whoever comes now may be slow, as a busy host makes it.
         monkeypatch.setattr(server, "_STRANGER_S", LIMIT_S)
         welcomed(port).close()
+
+
+class _Accepts(asyncio.SelectorEventLoop):
+    """Accepts nothing: each time the next of these errors, the last of which is the listener's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.errnos = [errno.ECONNABORTED, errno.EPROTO, errno.EPERM, errno.EHOSTUNREACH]
+        self.errnos += [errno.ENETDOWN, errno.EBADF, errno.EMFILE]
+
+    async def sock_accept(self, _sock: socket.socket) -> NoReturn:
+        code = self.errnos.pop(0)
+        raise OSError(code, os.strerror(code))
+
+
+def test_a_connection_that_failed_before_it_was_accepted_is_no_fault_of_the_listener() -> None:
+    loop = _Accepts()
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        counting() as library,
+        closing(loop),
+        pytest.raises(OSError, match=os.strerror(errno.EBADF)),
+    ):
+        loop.run_until_complete(server.Server(LIMITS, None, library).run(listener))
+    assert loop.errnos == [errno.EMFILE]

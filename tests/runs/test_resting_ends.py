@@ -122,9 +122,11 @@ def test_a_receiver_that_dies_while_its_sender_waits_for_others_fails_its_case_a
         receivers.extend(waiting.resting_pids)
         return waiting
 
-    def struck(of: Sequence[Sequence[Told]], give_up_s: float) -> Iterator[tuple[int, bool]]:
+    def struck(
+        of: Sequence[Sequence[Told]], give_up_s: float, beside: Sequence[Sequence[Told]]
+    ) -> Iterator[tuple[int, bool]]:
         os.kill(receivers[0], signal.SIGKILL)
-        yield from as_they_answer(of, give_up_s)
+        yield from as_they_answer(of, give_up_s, beside)
 
     monkeypatch.setattr(Stream, "warmed_up", noting)
     lasting = {"duration_ns": 3 * SLICE_NS, "slice_ns": SLICE_NS, "rates_per_s": [2_000.0]}
@@ -138,11 +140,13 @@ def test_a_receiver_that_dies_while_its_sender_waits_for_others_fails_its_case_a
 def check_nobody_ends_early(
     monkeypatch: pytest.MonkeyPatch, workload: TakesTurns, cases: list[Case]
 ) -> None:
-    def looked_at(of: Sequence[Sequence[Told]], give_up_s: float) -> Iterator[tuple[int, bool]]:
+    def looked_at(
+        of: Sequence[Sequence[Told]], give_up_s: float, beside: Sequence[Sequence[Told]]
+    ) -> Iterator[tuple[int, bool]]:
         time.sleep(ENDED_S)
-        answered = dict(as_they_answer(of, time.monotonic()))
+        answered = dict(as_they_answer(of, time.monotonic(), beside))
         assert list(answered.values()) == [False] * len(cases)
-        yield from as_they_answer(of, give_up_s)
+        yield from as_they_answer(of, give_up_s, beside)
 
     runs = runs_whose_others_last_longer(monkeypatch, workload, cases, looked_at)
     assert [run.failure for run in runs] == [None] * len(cases)

@@ -135,6 +135,16 @@ def _json(order: object) -> bytes:
     return msgspec.json.encode(order)
 
 
+def _read(said: bytes, kind: type[T]) -> T | str:
+    try:
+        return msgspec.json.decode(said, type=kind)
+    except msgspec.DecodeError as error:
+        return (
+            f"what it says is none of tinygram {tinygram.__version__} ({error}): install the same "
+            "version on all hosts"
+        )
+
+
 def _each(
     refs: Sequence[HostRef], ask: Callable[[HostRef], Future[bytes]], kind: type[T]
 ) -> list[T | str]:
@@ -148,5 +158,5 @@ def _each(
         elif (error := future.exception()) is not None:
             found.append(str(error))
         else:
-            found.append(msgspec.json.decode(future.result(), type=kind))
+            found.append(_read(future.result(), kind))
     return found

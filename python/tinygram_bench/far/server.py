@@ -39,6 +39,11 @@ _QUIET_S = 1.0
 """After a rejection was logged, further ones are only counted for this long."""
 _FULL_S = 0.5
 _FULL = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_OF_ONE_CLIENT = (
+    *(errno.ECONNABORTED, errno.EPROTO, errno.EPERM, errno.ENETDOWN, errno.ENETUNREACH),
+    *(errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ENONET, errno.ENOPROTOOPT, errno.EOPNOTSUPP),
+)
+"""What accept(2) on Linux says of a connection that was waiting, and not of the listener."""
 _FLEETING = ("load_average_1_5_15_min", "memory_bytes")
 
 
@@ -88,9 +93,9 @@ class Server:
         while True:
             try:
                 sock, address = await loop.sock_accept(listener)
-            except ConnectionAbortedError:
-                continue
             except OSError as error:
+                if error.errno in _OF_ONE_CLIENT:
+                    continue
                 if error.errno not in _FULL:
                     raise
                 await asyncio.sleep(_FULL_S)  # Others of its connections end.

@@ -34,6 +34,12 @@ class FarAddress(NamedTuple):
     host: str
     port: int
 
+    @property
+    def named(self) -> str:
+        """HOST:PORT, whether its port was named or not."""
+        host = self.host.lower()
+        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
+
 
 def names_port(text: str) -> bool:
     """Whether a port is named beside the host; an address of IPv6 alone has colons, too."""

@@ -16,10 +16,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import mkstemp
 
 import msgspec
 
 from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.plain_text import printable
 from tinygram_bench.model.value import Value
 
 _PREFIX = "tinygram-key-1:"
@@ -84,6 +86,28 @@ def client_keys(server_name: str) -> Keys | None:
     return _read(_folder() / "servers" / server_name)
 
 
+def keep_answering(server: str, key_name: str) -> None:
+    """Keep which key `server` (HOST:PORT, as it was named) has shown, if none is kept yet.
+
+    Another one there is refused from then on, as ssh(1) does with the keys of hosts: the line that
+    was pasted says whom to trust, and not where. Raises UsageError.
+    """
+    file = _folder() / "answering" / server
+    try:
+        kept = file.read_text(errors="replace").strip()
+    except FileNotFoundError:
+        _write(file, key_name)
+        return
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {error.strerror or error}") from error
+    if kept != key_name:
+        raise UsageError(
+            f"{server} answers with another key ({key_name}) than before ({printable(kept[:32])}): "
+            "if `tinygram serve --new-key` was run there since, or another of your hosts has that "
+            f"address now, remove {file} and measure again; else somebody answers in its place"
+        )
+
+
 def line_to_paste(keys: Keys) -> str:
     """The line for the client's shell, which puts the client's `keys` where it looks for them."""
     folder = '"${XDG_CONFIG_HOME:-$HOME/.config}/tinygram/servers"'
@@ -101,17 +125,24 @@ def _text(keys: Keys) -> str:
 
 
 def _written(file: Path, keys: Keys) -> Path:
+    _write(file, _text(keys))
+    return file
+
+
+def _write(file: Path, text: str) -> None:
+    """Write it whole or not at all, for this user alone. Raises UsageError."""
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fresh = file.with_name(f"{file.name}.new")
-        fresh.unlink(missing_ok=True)
-        fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(fd, "w") as out:
-            out.write(_text(keys) + "\n")
-        fresh.replace(file)
+        fd, fresh = mkstemp(prefix=f"{file.name}.", dir=file.parent)
+        try:
+            with open(fd, "w") as out:
+                out.write(text + "\n")
+            os.replace(fresh, file)
+        except BaseException:
+            os.unlink(fresh)
+            raise
     except OSError as error:
         raise UsageError(f"cannot write the key to {file}: {error.strerror or error}") from error
-    return file
 
 
 def _read(file: Path) -> Keys | None:
@@ -125,10 +156,12 @@ def _read(file: Path) -> Keys | None:
     try:
         if not text.startswith(_PREFIX):
             raise ValueError("no key of this version")
-        return msgspec.msgpack.decode(
+        keys = msgspec.msgpack.decode(
             base64.b64decode(text[len(_PREFIX) :], validate=True), type=Keys
         )
-    except ValueError as error:
+        keys.context(is_server=True)  # TLS reads them in the same way on both sides.
+        return keys
+    except (ValueError, ssl.SSLError) as error:
         raise UsageError(
             f"{file} holds no key ({error}): make one with `tinygram serve --new-key` on the "
             "server, and paste the line that it prints on the client"

@@ -19,7 +19,7 @@ import msgspec
 from tinygram_bench.host.network.connections import end_when_silent
 from tinygram_bench.hosts import wire
 from tinygram_bench.hosts.address import CONNECT_LIMIT_S, REMEDY, FarAddress, connected
-from tinygram_bench.hosts.keys import Keys, client_keys
+from tinygram_bench.hosts.keys import Keys, client_keys, keep_answering
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.processes.workers import RunError
 
@@ -150,6 +150,8 @@ class Line:
                 )
         try:
             await self._talk(sock, keys)
+            if keys is not None and self._keys is None and key_name is not None:
+                self._keep_answering(key_name)
             await self._say(wire.Hello(wire.VERSION, version))
             async with asyncio.timeout(_FIRST_LIMIT_S):
                 answer = await self._heard()
@@ -186,6 +188,14 @@ class Line:
             tls = self._writer.get_extra_info("ssl_object")
             if not keys.is_other(tls.getpeercert(binary_form=True)):
                 raise OSError("it showed another certificate")
+
+    def _keep_answering(self, key_name: str) -> None:
+        """Raises UsageError where another key answered at this address before."""
+        try:
+            keep_answering(self._address.named, key_name)
+        except UsageError as error:
+            self._writer.transport.abort()
+            raise UsageError(f"--server {self._address.text}: {error}") from error
 
     async def _ask_used(self, number: int) -> int:
         process, _ = self._processes.get(number, (None, None))

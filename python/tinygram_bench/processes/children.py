@@ -166,7 +166,7 @@ def answers(
                 said[child] = line
         silent = [child for child in of if child not in said]
         if not silent:
-            return [msgspec.json.decode(said[child], type=kind) for child in of]
+            return [_read(child, said[child], kind) for child in of]
         ready = _readable([*children, *running], give_up_s)
         if not ready:
             late_ones = [*running, *(child.process for child in silent)]
@@ -194,31 +194,54 @@ def check_running(children: Sequence[Told], programs: Sequence[Worker], wait_s: 
         running = [program for program in running if program.fileno() not in ready]
 
 
-def as_they_answer(of: Sequence[Sequence[Told]], give_up_s: float) -> Iterator[tuple[int, bool]]:
+def as_they_answer(
+    of: Sequence[Sequence[Told]], give_up_s: float, beside: Sequence[Sequence[Told]]
+) -> Iterator[tuple[int, bool]]:
     """The number of each group of children as soon as all of it have answered, or ended.
 
-    At `give_up_s` (CLOCK_MONOTONIC) those of the silent ones; and whether it has answered.
+    Or when one of it, or of those `beside` it, was on a host that was lost: the others wait for
+    what does not come. At `give_up_s` (CLOCK_MONOTONIC) those of the silent ones; and whether it
+    has answered.
     """
     silent = {number: set(children) for number, children in enumerate(of)}
+    standing = {number: {*of[number], *beside[number]} for number in silent}
     while silent:
         # What was heard while others on the same stage answered is in no channel any more.
         for children in silent.values():
             children -= {child for child in children if child.has_line}
-        left = [child for children in silent.values() for child in children]
         is_late = False
         if all(silent.values()):
-            ready = _readable(left, give_up_s)
+            left = [child for children in silent.values() for child in children]
+            hanging = [child for number in silent for child in standing[number]]
+            ready = _readable(left, give_up_s, hanging)
             is_late = not ready
-            for children in silent.values():
+            for number, children in silent.items():
                 children -= {child for child in children if child.fileno() in ready}
+                ended = {child for child in standing[number] if child.fileno() in ready}
+                standing[number] -= ended
+                if any(child.process.is_cut_off for child in ended):
+                    children.clear()
         for number, children in list(silent.items()):
             if not children or is_late:
                 del silent[number]
                 yield number, not children
 
 
-def _readable(of: Sequence[Told | Worker], give_up_s: float) -> set[int]:
+def _read(child: Told, line: bytes, kind: type[T]) -> T:
+    """Raises RunError where it is something else, which a program of another host may say."""
+    try:
+        return msgspec.json.decode(line, type=kind)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise RunError(f"the {child.process.role} answered something else: {error}") from error
+
+
+def _readable(
+    of: Sequence[Told | Worker], give_up_s: float, hanging_up: Sequence[Told] = ()
+) -> set[int]:
+    """The descriptors of those that can be read; and of others whose channel has ended."""
     poll = select.poll()
+    for child in hanging_up:
+        poll.register(child.fileno(), 0)  # Nothing but its end.
     for each in of:
         poll.register(each.fileno(), select.POLLIN)
     return {fd for fd, _ in poll.poll(max(0.0, give_up_s - time.monotonic()) * 1000)}

@@ -12,7 +12,7 @@ import os
 import select
 import sys
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
@@ -38,7 +38,7 @@ class Listening(Value, frozen=True):
     `certificate`: the one that it shows, PEM; null: it does not encrypt.
     """
 
-    port: int
+    port: Annotated[int, msgspec.Meta(ge=1, lt=1 << 16)]
     certificate: str | None = None
 
 

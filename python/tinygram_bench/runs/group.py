@@ -24,6 +24,7 @@ from tinygram_bench.processes.workers import RunError
 from tinygram_bench.runs import reaching
 from tinygram_bench.runs.attempts import attempt, checked
 from tinygram_bench.runs.progress.live import Live
+from tinygram_bench.runs.sliced import beside_restless, is_restless
 from tinygram_bench.runs.slices import LEAST_MESSAGES, Ends, Slices, Used, table, used_in_slices
 from tinygram_bench.runs.stage import Address, Stage, Turn
 from tinygram_bench.runs.workload import Alternates, Rehearsed, TakesTurns, Waiting
@@ -140,7 +141,8 @@ class Group(Struct, frozen=True):
         # Those that have stalled come last.
         numbers = list(at_turn)
         answering = [each.waiting.answering for each in at_turn.values()]
-        for index, has_answered in as_they_answer(answering, give_up_s):
+        beside = [each.up.turn.stage.children for each in at_turn.values()]
+        for index, has_answered in as_they_answer(answering, give_up_s, beside):
             number = numbers[index]
             side = at_turn[number]
             limit_s = min(side.up.turn.limit_s, _GRACE_S) if has_answered else 0.0
@@ -148,7 +150,13 @@ class Group(Struct, frozen=True):
             collect = partial(_collected, side, used[index])
             sides[number] = attempt(self.cases[number], self.round, collect)
         runs = [each for each in sides if isinstance(each, Run)]
-        return reaching.told(self._added(runs, at_turn, start_ns), turns)
+        restless = {
+            number
+            for (number, side), each in zip(at_turn.items(), used, strict=True)
+            if is_restless(each, side.slices.slice_ns * len(side.slices.begins_ns))
+        }
+        runs = beside_restless(self._added(runs, at_turn, start_ns), restless)
+        return reaching.told(runs, turns)
 
     def _added(self, runs: list[Run], at_turn: Mapping[int, _Side], start_ns: int) -> list[Run]:
         """The runs with what their links did; those at the same time share both."""

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence, Set
 from msgspec.structs import replace
 
 from tinygram_bench.model.result import Run, Warning
-from tinygram_bench.runs.sliced import LATE_US
+from tinygram_bench.runs.sliced import EVERY_FIGURE, LATE_US
 from tinygram_bench.runs.slices import Slices
 from tinygram_bench.statistics.recurring import FELL_BEHIND
 
@@ -24,7 +24,6 @@ _MOST_ENTERED = 0.1
 """Share of a case's slices in which intruders' messages may come before nothing is compared."""
 _MOST_OVERRUN = 0.1
 """Share of the slices that may reach into the next case's before it is told."""
-_EVERY_FIGURE = ("latency", "queueing", "throughput", "call", "round_trip", "cpu")
 
 
 def told(runs: Sequence[Run], turns: Sequence[Slices]) -> list[Run]:
@@ -100,4 +99,4 @@ def _entered_told(
             f"falls behind in most of its own, most often of {runs[whose].case_id}: leave it out, "
             "have less sent, or let each run alone (--lone)"
         )
-        yield Warning("slices_entered", message, _EVERY_FIGURE)
+        yield Warning("slices_entered", message, EVERY_FIGURE)

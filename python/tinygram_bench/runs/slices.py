@@ -31,6 +31,8 @@ MOST_SLICES = 4_000
 """The most slices of a case whose sender is on another host: the table is sent in one line."""
 LEAST_MESSAGES = 20
 """A slice holds so many at its rate, or a comparison of medians would say little."""
+LEAST_BURSTS = 4
+"""And so many bursts, or some slices would have none."""
 GAP_NS = 1_000_000
 """Between two slices, in which the last messages of the first arrive."""
 _BEFORE_NS = GAP_NS // 2
@@ -41,11 +43,16 @@ _MOST_OF_IT = 0.8
 """In so much of the time before a slice what else is counted is read."""
 
 
-def stream_slice_ns(rate_per_s: float | None) -> int:
+def stream_slice_ns(rate_per_s: float | None, burst: int = 1) -> int:
     """The length of a stream's slices on loopback that nobody asked for; None: flat out."""
     if rate_per_s is None:
         return SLICE_NS
-    return max(PACED_SLICE_NS, math.ceil(LEAST_MESSAGES / rate_per_s * 1e9))
+    return max(PACED_SLICE_NS, least_paced_ns(rate_per_s, burst))
+
+
+def least_paced_ns(rate_per_s: float, burst: int) -> int:
+    """How long a slice of a stream is at least, in bursts of so many messages."""
+    return math.ceil(max(LEAST_MESSAGES, LEAST_BURSTS * burst) / rate_per_s * 1e9)
 
 
 class Slices(Value, frozen=True):

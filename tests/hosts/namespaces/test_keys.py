@@ -52,4 +52,22 @@ def test_a_client_with_another_key_is_refused(tmp_path: Path) -> None:
         wrong.rename(file)
         done = measured(two, tmp_path / "run")
     assert done.code == 2
+    assert "it may not know this host's key (paste the line of `tinygram serve" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_server_with_another_key_than_before_is_refused_though_that_was_pasted_too(
+    tmp_path: Path,
+) -> None:
+    with apart(tmp_path) as two:
+        folder = two.near_home / "tinygram"
+        (known,) = (folder / "servers").iterdir()
+        assert measured(two, tmp_path / "first").code == 0
+        (kept,) = (folder / "answering").iterdir()
+        assert kept.read_text().strip() == known.name
+        # As if another server had answered there until now.
+        kept.write_text("0" * len(known.name) + "\n")
+        done = measured(two, tmp_path / "second")
+    assert done.code == 2
+    assert f"{two.address}:5201 answers with another key ({known.name})" in done.stderr
+    assert f"remove {kept} and measure again" in done.stderr

@@ -26,6 +26,8 @@ LOADS = {
     "stream": ("--only", "loop/nodelay", "--rate", "1k"),
     "stream flat out": ("--only", "loop/nodelay"),
     "stream in reverse": ("--only", "loop/nodelay", "--rate", "1k", "--reverse"),
+    "stream in both directions": ("--only", "loop/nodelay", "--rate", "1k", "--bidirectional"),
+    "stream over TLS": ("--only", "loop/nodelay", "--rate", "1k", "--tls"),
     "rr": (
         *("--callers", "1x2", "--runtime", "native", "--strategy", "nodelay"),
         *("--connections", "per-caller", "--sends-per-request", 1),
@@ -35,15 +37,17 @@ LOADS = {
         *("--connections", "per-request", "--sends-per-request", 1),
     ),
     "echo": ("--only", "threads/recv", "--size", 1000),
+    "sizes": ("--sizes", 1000, "--round-trips", 1, "--samples", 10_000, "--no-local"),
 }
+"""Of those that take so long as they are told a round has `ROUND_S`, of `sizes` about as much."""
 
 
 def started(two: Apart, folder: Path, name: str) -> tuple[Command, subprocess.Popen[str]]:
     """A command of some rounds, of which the first has ended."""
     command = two.command(folder, name.split()[0])
+    lasting = () if name == "sizes" else ("--duration", f"{ROUND_S}s")
     process = command.start(
-        *LOADS[name],
-        *("--rounds", ROUNDS, "--duration", f"{ROUND_S}s", "--server", two.address),
+        *(*LOADS[name], *lasting, "--rounds", ROUNDS, "--server", two.address),
         environment=two.environment,
     )
     wait_until(

@@ -137,7 +137,7 @@ def _check_slices(case: Case, share: Case, clients: int) -> None:
             )
         return
     if slice_ns is None:
-        least_ns = stream_slice_ns(share.rate_per_s)
+        least_ns = stream_slice_ns(share.rate_per_s, share.burst or 1)
         raise UsageError(
             f"{clients} clients share --rate {case.rate_per_s:g}, and a slice has at least "
             f"{LEAST_MESSAGES} messages of each: allow --duration {format_duration_ns(least_ns)} "
