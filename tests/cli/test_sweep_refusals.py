@@ -47,6 +47,13 @@ WRONG: list[tuple[str, tuple[str, ...]]] = [
     ),
     ("rr --sweep size=10..1k --request 5", ("--request", "leave out --request")),
     ("rr --sweep size=10..1k --server 127.0.0.1:9", ("--server", "leave out one")),
+    ("echo --sweep size=100..1k --slice 1us", ("--slice 1us", "turns of 1ms at least")),
+    ("echo --sweep size=100..1k --slice 2s", ("--slice 2s", "longer than the 500ms")),
+    (
+        "stream --sweep rtt=1ms..100ms --slice 20ms",
+        ("--slice 20ms", "20 round trips of --link", "name at least"),
+    ),
+    ("stream --sweep rate=500..1k --slice 20ms", ("20 messages at --rate 500", "at least 40ms")),
     (f"echo --sweep {RATE}", ("no 'rate'", "hold, size, rtt")),
     ("echo --sweep size=1..1k --size 5", ("--size", "leave out --size")),
     ("sizes --sweep size=1..1k", ("no 'size'", "rtt")),

@@ -6,10 +6,11 @@ import re
 
 import pytest
 from markupsafe import escape
+from msgspec.structs import replace
 from tests.support.experiments import paced_run, plan_of, result_of, warned, way
 
 from tinygram_bench.model.result import Named, Plan, Result, Warning
-from tinygram_bench.model.sweep import Point, Sweep
+from tinygram_bench.model.sweep import Limit, Point, Sweep
 from tinygram_bench.report import answer_of, document_of
 from tinygram_bench.report.charts import charts_of
 from tinygram_bench.report.exports.markdown import escaped, report_markdown
@@ -55,6 +56,32 @@ def test_the_chart_and_the_table_agree_where_a_way_fell_behind(swept: Result) ->
         ("loop/nodelay", 100_000.0),
         ("loop/nagle", 10_000.0),
     ]
+
+
+@pytest.mark.parametrize(
+    ("figure", "names"),
+    [
+        ("latency_p50_us", ["median", "p99"]),
+        ("latency_p99_us", ["p99", "median"]),
+    ],
+)
+def test_the_first_chart_is_of_the_figure_that_has_a_limit_and_draws_it(
+    swept: Result, figure: str, names: list[str]
+) -> None:
+    assert swept.plan.sweep is not None
+    sweep = replace(swept.plan.sweep, limit=Limit(figure, 40.0))
+    charts = charts_of(replace(swept, plan=replace(swept.plan, sweep=sweep)))
+    against_rate = [each for each in charts if each.name.startswith("latency-against-rate-")]
+    assert [each.name.removeprefix("latency-against-rate-") for each in against_rate] == names
+    first, *others = against_rate
+    assert charts[0] == first
+    assert {row["limit_us"] for row in first.rows} == {40.0}
+    assert "The dashed line is the limit, 40 µs." in first.text
+    rules = [
+        each for each in first.page_spec()["layer"] if "limit_us" in str(each["encoding"]["y"])
+    ]
+    assert [each["mark"]["type"] for each in rules] == ["rule"]
+    assert all("limit_us" not in row for each in others for row in each.rows)
 
 
 def test_the_page_and_markdown_have_the_answer_and_the_table(swept: Result) -> None:

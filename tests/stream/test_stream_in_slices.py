@@ -98,6 +98,14 @@ def test_a_case_that_dies_while_all_start_fails_by_name_and_the_other_loses_noth
         (("--lone", "--duration", "1s"), "--duration needs cases that take turns, or --rate"),
         (("--slice", "20ms", "--lone"), "--lone cannot be combined with --slice"),
         (("--rate", "500", "--slice", "20ms"), "--slice 20ms holds fewer than 20 messages"),
+        (
+            ("--rate", "1k", "--burst", "500", "--slice", "20ms"),
+            "--slice 20ms holds fewer than 4 bursts of --burst 500 at --rate 1000: name at least",
+        ),
+        (
+            ("--duration", "10ms", "--only", "loop/nodelay"),
+            "allow 20ms or more, or name --messages",
+        ),
         (("--rate", "10k", "--slice", "3s"), "--slice 3s is longer than the 2s"),
         (("--rate", "10k", "--slice", "banana"), "--slice"),
         (("--slice", "1ns"), "--slice 1ns is too short: cases take turns of 1ms at least"),
@@ -140,7 +148,8 @@ def test_what_settles_is_left_out_and_what_comes_late_is_told() -> None:
     start_ns, warm_up, latency_ns = 10**9, 5, 100_000
     notes = b""
     for number in range(80):
-        own_ns = (number + 1) * MS // 2
+        # Equal gaps begin within the first one.
+        own_ns = (number + 1) * MS // 2 - 190_983
         at_ns = start_ns + begins_ns[number // 40] + own_ns - number // 40 * slice_ns + latency_ns
         if number == 39:
             at_ns += 25 * MS
@@ -153,7 +162,8 @@ def test_what_settles_is_left_out_and_what_comes_late_is_told() -> None:
     assert latency.count == 68
     assert set(found[0][:-1]) == set(found[1]) == {latency_ns}
     assert found[0][-1] == latency_ns + 25 * MS
-    assert whole == [(40, 25 * MS + latency_ns), (40, latency_ns)]
+    # The last of a slice is due 190,983 ns before its end.
+    assert whole == [(40, 25 * MS + latency_ns - 190_983), (40, 0)]
 
 
 def test_a_sender_that_is_busy_between_its_slices_is_told() -> None:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import math
 import re
 import resource
 import shlex
 import shutil
 import socket
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
-from tinygram_bench.links import LinkSpec
+from tinygram_bench.links import parse_link
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case, Plan
 from tinygram_bench.model.units import format_duration_ns
-from tinygram_bench.runs.slices import LEAST_MESSAGES
+from tinygram_bench.runs.slices import LEAST_BURSTS, LEAST_MESSAGES, least_paced_ns
 
 Given = TypeVar("Given")
 Value = TypeVar("Value")
@@ -91,7 +90,7 @@ def probe_interval_ns(interval_ns: int | None) -> int | None:
 def slice_length_ns(slice_ns: int, duration_ns: int, least_ns: int, holding: str) -> int:
     """`--slice`. Raises UsageError where it is too long, or shorter than `least_ns`.
 
-    `holding`: what it then has fewer of than it should.
+    `holding`: what it then holds less than, with the number.
     """
     given = f"--slice {format_duration_ns(slice_ns)}"
     if slice_ns > duration_ns:
@@ -106,8 +105,7 @@ def slice_length_ns(slice_ns: int, duration_ns: int, least_ns: int, holding: str
         )
     if slice_ns < least_ns:
         raise UsageError(
-            f"{given} holds fewer than {LEAST_MESSAGES} {holding}: name at least "
-            f"{format_duration_ns(least_ns)}"
+            f"{given} holds fewer than {holding}: name at least {format_duration_ns(least_ns)}"
         )
     return slice_ns
 
@@ -176,18 +174,20 @@ def _descriptors(case: Case) -> int:
     return case.connections * (2 if has_two else 1)
 
 
-def paced_slice_ns(
-    slice_ns: int, duration_ns: int, rates_per_s: Sequence[float], links: Sequence[LinkSpec]
-) -> int:
-    """The length of a slice. Raises UsageError where it holds too few messages, or is too long."""
-    farthest = max(links, key=lambda each: each.rtt_ns)
-    slowest = min(rates_per_s, default=math.inf)
-    for least_ns, holding in (
-        (farthest.rtt_ns, f"round trips of --link {farthest.text}"),
-        (1e9 / slowest, f"messages at --rate {slowest:g}"),
-    ):
-        slice_length_ns(slice_ns, duration_ns, math.ceil(LEAST_MESSAGES * least_ns), holding)
-    return slice_ns
+def check_paced_slices(plan: Plan, slice_ns: int, duration_ns: int) -> None:
+    """Raises UsageError where a slice of a stream holds too few messages, or is too long."""
+    for case in plan.cases:
+        link = parse_link(case.link)
+        trips = f"{LEAST_MESSAGES} round trips of --link {link.text}"
+        slice_length_ns(slice_ns, duration_ns, LEAST_MESSAGES * link.rtt_ns, trips)
+        if case.rate_per_s is not None:
+            burst = case.burst or 1
+            at = f"at --rate {case.rate_per_s:g}"
+            holding = f"{LEAST_MESSAGES} messages {at}"
+            if LEAST_BURSTS * burst > LEAST_MESSAGES:
+                holding = f"{LEAST_BURSTS} bursts of --burst {burst} {at}"
+            least_ns = least_paced_ns(case.rate_per_s, burst)
+            slice_length_ns(slice_ns, duration_ns, least_ns, holding)
 
 
 def bounded(plan: Plan) -> Plan:

@@ -25,9 +25,10 @@ MostRounds = Annotated[
 Until = Annotated[
     float | None,
     quantities.share(
-        "Add rounds until half the interval of every comparison is this share of its ratio, for "
-        f"example 2%; looks after {', '.join(map(str, LOOKS[:-1]))} and {LOOKS[-1]} rounds, and "
-        "intervals are wider to pay for that."
+        "Add rounds until half the interval of every comparison's first figure (throughput, or the "
+        "median) is this share of its ratio, for example 2%; looks after "
+        f"{', '.join(map(str, LOOKS[:-1]))} and {LOOKS[-1]} rounds, and intervals are wider to pay "
+        "for that."
     ),
 ]
 MaxTime = Annotated[

@@ -29,6 +29,7 @@ from tinygram_bench.cli.sweep import (
 )
 from tinygram_bench.links import DEFAULT_BACKEND, has_own_proc
 from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.result import Plan
 from tinygram_bench.model.sweep import Parameter
 from tinygram_bench.model.units import format_duration_ns
 from tinygram_bench.processes.workers import LISTEN_LIMIT_S
@@ -235,24 +236,28 @@ def echo(
     destination = options.destination("echo", json, resume, anonymous)
     manner = options.manner(quiet, published, notes, awake, wait, far)
     workload = Echo(asked.seed)
+
+    def plan_of(options: EchoOptions) -> Plan:
+        plan = plan_echo(options)
+        if slice is not None:
+            trip_ns = max(map(workload.waits_ns, plan.cases))
+            trips = f"{LEAST_MESSAGES} round trips of {format_duration_ns(trip_ns)}"
+            slice_length_ns(slice, asked.duration_ns, LEAST_MESSAGES * trip_ns, trips)
+        return plan
+
     if swept is not None:
         varied: Mapping[Parameter, Callable[[EchoOptions, float], EchoOptions]] = {
             "size": lambda each, size: replace(each, message_bytes=[int(size)]),
             "hold": with_hold,
         }
-        plan_at = planned_at(asked, links, plan_echo, swept, varied)
+        plan_at = planned_at(asked, links, plan_of, swept, varied)
         return swept.asked_with(asked_length, plan_at, links, workload, destination, manner)
-    plan = asked_length.of(links.planned(asked, plan_echo))
+    plan = asked_length.of(links.planned(asked, plan_of))
     if server_command is not None and not has_own_proc():
         raise UsageError(
             "--server-command over a link needs a /proc of the link's processes, and mounting one "
             "is not permitted here: leave out --link, or run as root outside a container"
         )
-    if slice is not None:
-        trip_ns = max(map(workload.waits_ns, plan.cases))
-        least_ns = LEAST_MESSAGES * trip_ns
-        trips = f"round trips of {format_duration_ns(trip_ns)}"
-        slice_length_ns(slice, asked.duration_ns, least_ns, trips)
     return Asked(plan, workload, destination, manner)
 
 

@@ -1,4 +1,4 @@
-"""Latency against rate, with the highest rate that each way sustained."""
+"""Latency against rate, with the highest rate that each way sustained, and the limit of a sweep."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import altair as alt
 from tinygram_bench.model.result import Case, Result, Run
 from tinygram_bench.report.charts.chart import (
     BARRED,
+    GREY,
     Chart,
     Drawing,
     Row,
@@ -25,10 +26,11 @@ from tinygram_bench.report.charts.chart import (
 )
 from tinygram_bench.report.charts.ways import Entrant, barred, fields_of, series_of, told
 from tinygram_bench.report.prose import names_without_rate, without_rate
+from tinygram_bench.statistics.figures.words import in_words
 from tinygram_bench.statistics.recurring import FELL_BEHIND, recurs
 from tinygram_bench.statistics.workloads.loads import Load, way_of
 
-_SHOWN = {"latency_p50_us": "median", "latency_p99_us": "p99"}
+_SHOWN = ("latency_p50_us", "latency_p99_us")
 COLUMNS = {
     "way": "way",
     "rate_per_s": "messages per second",
@@ -38,21 +40,28 @@ COLUMNS = {
     "kept_up": "kept up",
     **BARRED,
 }
+_ON_Y = ("low", "median", "high", "limit_us")
 
 
 def rate_charts(result: Result) -> Iterator[Chart]:
-    """Charts for the median and for p99, of each load that has two rates or more."""
+    """Charts of each load that has two rates or more: of a sweep's limit, the median and p99."""
+    sweep = result.plan.sweep
+    limit = None if sweep is None else sweep.limit
     names, series, failed_at = names_without_rate(result), series_of(result), _failed_at(result)
     behind = _behind_in(result.runs)
     loads = _by_load(result)
-    for figure, said in _SHOWN.items():
+    for figure in dict.fromkeys(_SHOWN if limit is None else (limit.figure, *_SHOWN)):
+        said = in_words(figure).removesuffix(" latency")
+        limit_us = limit.below_us if limit is not None and limit.figure == figure else None
         for at, (load, ways) in enumerate(loads.items()):
             rows = tuple(row for way in ways for row in _rows(way, figure, failed_at, behind))
             if len({row["rate_per_s"] for row in rows}) > 1:
                 shown = dict.fromkeys(str(row["way"]) for row in rows)
-                name = f"latency-against-rate-{said}" + (f"-{at + 1}" if len(loads) > 1 else "")
+                name = f"latency-against-rate-{said.replace('.', '-')}" + (
+                    f"-{at + 1}" if len(loads) > 1 else ""
+                )
                 chosen = tuple(series[label] for label in shown)
-                yield _chart(name, names[load], said, rows, chosen)
+                yield _chart(name, names[load], said, rows, chosen, limit_us)
 
 
 def _by_load(result: Result) -> dict[Load, list[list[Entrant]]]:
@@ -118,23 +127,34 @@ def _rows(
 
 
 def _chart(
-    name: str, where: str, said: str, rows: tuple[Row, ...], series: tuple[Series, ...]
+    name: str,
+    where: str,
+    said: str,
+    rows: tuple[Row, ...],
+    series: tuple[Series, ...],
+    limit_us: float | None,
 ) -> Chart:
+    columns = COLUMNS
+    if limit_us is not None:
+        rows = tuple({**row, "limit_us": limit_us} for row in rows)
+        columns = {**COLUMNS, "limit_us": "limit"}
+
     def draw(data: alt.InlineData) -> Drawing:
+        y = Scale.logarithmic("µs", rows, *(name for name in _ON_Y if name in columns))
         base = alt.Chart(data, height=340).encode(
             x=Scale.logarithmic("messages per second", rows, "rate_per_s").x("rate_per_s"),
-            y=Scale.logarithmic("µs", rows, "low", "median", "high").y("median"),
+            y=y.y("median"),
             color=series_colour(series),
         )
         marked = base.transform_filter("datum.kept_up == 'up to here'")
         behind = base.transform_filter("datum.kept_up == 'no'")
+        line = alt.Chart(data).mark_rule(strokeWidth=1.5, strokeDash=[6, 4], color=GREY)
         return layered(
+            *([] if limit_us is None else [line.encode(y=y.y("min(limit_us)"))]),
             base.mark_line(strokeWidth=2).encode(strokeDash=series_dash(series)),
-            base.mark_rule(strokeWidth=1.5, opacity=0.6).encode(
-                y=Scale.logarithmic("µs", rows, "low", "median", "high").y("low"), y2="high:Q"
-            ),
+            base.mark_rule(strokeWidth=1.5, opacity=0.6).encode(y=y.y("low"), y2="high:Q"),
             base.mark_circle(size=42, opacity=1).encode(
-                tooltip=tooltips(COLUMNS, "way", "kept_up", *BARRED)
+                tooltip=tooltips(columns, "way", "kept_up", *BARRED)
             ),
             marked.mark_point(size=190, strokeWidth=2, filled=False),
             behind.mark_point(size=150, strokeWidth=2, shape="cross", filled=False, angle=45),
@@ -147,6 +167,8 @@ def _chart(
         "rate that it kept up with, as it did with all lower ones. A rate at which a way failed in "
         "all rounds has no point, and no higher one has a ring."
     )
+    if limit_us is not None:
+        text += f" The dashed line is the limit, {limit_us:,.6g} µs."
     title = f"Latency against rate: {said}"
     text = told(text, rows)
-    return Chart(name, title, text, COLUMNS, rows, draw, series, where=where)
+    return Chart(name, title, text, columns, rows, draw, series, where=where)

@@ -81,7 +81,11 @@ class Load(Struct, frozen=True):
         figures = workload.compared if self.is_flat_out else workload.compared_paced
         if self.slice_ns is not None:
             # A case that takes turns has no time of its own, but CPU time that is worth a verdict.
-            own = {"run_time_s": "cpu_s_per_million"}
+            # What a slice has too few messages for is compared in blocks of slices, up to p99.9.
+            own = {
+                "run_time_s": "cpu_s_per_million",
+                "queueing_p99_99_us": "queueing_p99_9_us",
+            }
             return tuple(own.get(figure, figure) for figure in figures)
         return tuple(figure for figure in figures if not figure.endswith(_OF_BLOCKS))
 

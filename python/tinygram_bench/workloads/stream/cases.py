@@ -18,7 +18,8 @@ from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import Direction, StreamParameters
 from tinygram_bench.model.result import Case, MessageBytes, Plan, Unavailable
 from tinygram_bench.model.strategies import parse_strategy
-from tinygram_bench.runs.slices import MOST_SLICES, stream_slice_ns
+from tinygram_bench.model.units import format_duration_ns
+from tinygram_bench.runs.slices import LEAST_MESSAGES, MOST_SLICES, stream_slice_ns
 from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.only import Named, in_words, parse_only
 from tinygram_bench.workloads.turns import in_turns
@@ -37,7 +38,8 @@ class StreamOptions(Struct, frozen=True):
     """The options of `tinygram stream`.
 
     `rates_per_s` empty: flat out. `takes_turns`: the cases of a load do so in slices of `slice_ns`,
-    None: as long as the load needs; where there is only one case it is alone. `tls`: whether over
+    None: as long as the load needs; where there is only one case it is alone, unless it is to last
+    flat out for a time that was asked for (`lasts_as_asked`). `tls`: whether over
     TLS 1.3; both: each way so and so. `directions`: which end sends; both: at the
     same time. `clients`: the hosts of a cluster that share each load, in turns always; None: this
     host has it alone.
@@ -66,6 +68,7 @@ class StreamOptions(Struct, frozen=True):
     probe_ns: int | None = None
     slice_ns: int | None = None
     takes_turns: bool = False
+    lasts_as_asked: bool = False
     tls: Sequence[bool] = (False,)
     directions: Sequence[Direction] = ("forward",)
     connections: Sequence[int] = (1,)
@@ -114,18 +117,28 @@ def _in_turns(options: StreamOptions, cases: Sequence[Case]) -> Iterator[Case]:
     taking = in_turns(
         timed,
         lambda case: least_ns(case, clients or 1),
-        lone_too=clients is not None,
+        lone_too=clients is not None or options.lasts_as_asked,
         least_slice_ns=_least_slice_ns,
     )
     for alone, case in zip(cases, taking, strict=True):
-        yield alone if case.parameters.slice_ns is None else _in_whole_slices(options, case)
+        if case.parameters.slice_ns is not None:
+            yield _in_whole_slices(options, case)
+        elif options.lasts_as_asked and case.rate_per_s is None and clients is None:
+            slice_ns = max(_least_slice_ns(case), round(LEAST_MESSAGES * least_ns(case)))
+            raise UsageError(
+                f"--duration {format_duration_ns(options.duration_ns)} is shorter than a slice of "
+                f"{case.case_id}: allow {format_duration_ns(slice_ns)} or more, or name --messages "
+                "in its place"
+            )
+        else:
+            yield alone
 
 
 def _least_slice_ns(case: Case) -> int:
     """In reverse slices are longer where there would be more than a far sender can be told."""
     asked = StreamParameters.of(case)
     told_ns = (asked.duration_ns or 0) / MOST_SLICES if asked.direction == "reverse" else 0
-    return max(stream_slice_ns(case.rate_per_s), math.ceil(told_ns))
+    return max(stream_slice_ns(case.rate_per_s, case.burst or 1), math.ceil(told_ns))
 
 
 def least_ns(case: Case, clients: int = 1) -> float:

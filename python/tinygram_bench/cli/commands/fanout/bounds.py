@@ -9,6 +9,7 @@ from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Plan
 from tinygram_bench.model.units import format_bytes
 from tinygram_bench.workloads.fanout.cases import FanoutOptions, least_slice_ns, plan_fanout
+from tinygram_bench.workloads.fanout.slices import LEAST_PUBLICATIONS
 
 MOST_BYTES = 1 << 20
 """The longest message."""
@@ -32,7 +33,7 @@ def bounded(asked: FanoutOptions) -> Plan:
     plan = plan_fanout(asked)
     if asked.slice_ns is not None:
         least_ns = math.ceil(max(map(least_slice_ns, plan.cases)))
-        holding = "publications of these loads"
+        holding = f"{LEAST_PUBLICATIONS} publications of these loads"
         slice_length_ns(asked.slice_ns, asked.duration_ns, least_ns, holding)
     return plan
 

@@ -299,7 +299,7 @@ def rr(
         callers=each,
         calls=None if calls is None else between("--calls", calls, 1, 1_000_000_000),
         duration_ns=duration_ns,
-        slice_ns=None if slice is None else slice_length_ns(slice, duration_ns, 0, "calls"),
+        slice_ns=None if slice is None else slice_length_ns(slice, duration_ns, 0, ""),
         takes_turns=has_turns,
         warm_up_calls=between("--warm-up", warm_up, 0, 1_000_000),
         timeout_ns=duration_between_ns("--timeout", timeout, *_DURATION_NS)

@@ -15,8 +15,8 @@ from tinygram_bench.cli.bounds import (
     bounded,
     check_command,
     check_descriptors,
+    check_paced_slices,
     one_of,
-    paced_slice_ns,
     takes_turns,
 )
 from tinygram_bench.cli.commands.cluster import asked as cluster_asked
@@ -334,10 +334,9 @@ def stream(
         producers=[between("--producers", count, 1, MAX_PRODUCERS) for count in producers or [1]],
         has_busy_thread=busy_thread,
         duration_ns=duration_ns,
-        slice_ns=None
-        if slice is None
-        else paced_slice_ns(slice, duration_ns, rates_per_s, links.specs),
+        slice_ns=slice,
         takes_turns=has_turns,
+        lasts_as_asked=has_turns and duration is not None and not rates_per_s,
         tls=options.with_tls(tls, plain),
         directions=directions,
         connections=counts,
@@ -365,6 +364,8 @@ def stream(
 
     def plan_of(options: StreamOptions) -> Plan:
         plan = plan_stream(options)
+        if slice is not None:
+            check_paced_slices(plan, slice, duration_ns)
         return (
             bounded(plan) if on_cluster is None else cluster_asked.checked(plan, on_cluster.clients)
         )
