@@ -7,7 +7,8 @@ other columns, are another machine's own. Writes and wake-ups of the writing thr
 front of the C library, and judged, too.
 
 Exit status: 0, all is as `expected.json` says; 1, something moved; 3, instructions were not judged,
-for the module was made with another compiler, or nothing was, for it runs on another Python. `--renew` writes the file.
+for the module was made with another compiler, or nothing was, for it runs on another Python.
+`--renew` writes the file.
 """
 
 from __future__ import annotations

@@ -160,7 +160,7 @@ def test_a_server_that_spins_between_its_slices_is_told(command: Command) -> Non
     run = external_run(command, *words)
     warnings = {warning["code"]: warning for warning in run["warnings"]}
     assert "the server used" in warnings["not_at_rest"]["message"]
-    assert "throughput" in warnings["not_at_rest"]["figures"]
+    assert "throughput" in warnings["restless"]["figures"]
 
 
 def test_a_faulty_server_takes_turns_and_is_told(command: Command) -> None:

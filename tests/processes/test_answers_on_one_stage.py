@@ -84,13 +84,11 @@ def test_who_is_cut_off_leaves_nobody_of_its_group_to_wait_for(
 def test_who_ends_beside_a_group_without_having_been_cut_off_is_no_answer(
     two: list[tuple[_Near, socket.socket]],
 ) -> None:
-    (first, ends_first), (second, says_second) = two
+    (first, ends_first), (second, _) = two
     ends_first.close()
-    saying = threading.Timer(0.2, lambda: says_second.sendall(b"{}\n"))
-    saying.start()
-    assert list(as_they_answer([[second]], time.monotonic() + 60, [[first, second]])) == [(0, True)]
-    saying.join()
-    assert answers([second], End, time.monotonic() + 60, "is late", [second]) == [End()]
+    give_up_s = time.monotonic() + 0.1
+    assert list(as_they_answer([[second]], give_up_s, [[first, second]])) == [(0, False)]
+    assert time.monotonic() >= give_up_s
 
 
 @pytest.mark.parametrize("line", [b'{"port": 99999}', b"{}", b"[" * 5_000, b"\xff"])

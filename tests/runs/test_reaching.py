@@ -8,8 +8,9 @@ import pytest
 
 from tinygram_bench.model.result import Run
 from tinygram_bench.runs.group import evened
-from tinygram_bench.runs.reaching import told
-from tinygram_bench.runs.slices import Slices
+from tinygram_bench.runs.reaching import EVERY_FIGURE, restless_told, told
+from tinygram_bench.runs.slices import Slices, Used
+from tinygram_bench.statistics.workloads import WORKLOADS
 
 SLICE_NS, GAP_NS, CYCLE_NS = 20_000, 5_000, 75_000
 """Three cases whose slices begin 25 µs after one another."""
@@ -114,3 +115,32 @@ def test_after_a_tick_of_the_scheduler_nobody_reaches_the_others_unless_they_all
     assert evened([0, 45 * MS, 0]) == [4 * MS, 45 * MS, 4 * MS]
     assert evened([0, 2 * MS]) == [2 * MS, 2 * MS]
     assert evened([0, 0]) == [0, 0]
+
+
+def test_nothing_is_compared_with_who_uses_a_core_in_the_slices_of_others() -> None:
+    # Two seconds, of which each of these has a half.
+    first, second = (Slices((at_ns,), 1_000 * MS, 0, 0, 2_000 * MS) for at_ns in (0, 1_000 * MS))
+    restful, restless = Used((None,), 99 * MS), Used((None,), None, 101 * MS)
+    names = ("a", "b", "c")
+    runs = [Run(name, 0, {}, {}) for name in names]
+    turns = [first, first, second]
+    assert restless_told(runs, turns, {0: restful, 2: restful}) == runs
+    told_runs = restless_told(runs, turns, {0: restless, 2: restful})
+    # b has the same slices as a.
+    assert codes(told_runs) == [["restless"], [], ["beside_restless"]]
+    (own,), (beside,) = told_runs[0].warnings, told_runs[2].warnings
+    assert own.figures == EVERY_FIGURE
+    assert beside.figures == ()
+    assert beside.message.startswith("a used 10% of a core in the slices of others")
+    assert restless_told(runs[:2], turns[:2], {0: restless}) == runs[:2]
+    failed = [Run("a", 0, {}, {}, failure="it stalled"), *runs[1:]]
+    assert codes(restless_told(failed, turns, {0: restless})) == [[], [], ["beside_restless"]]
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_every_figure_that_is_compared_in_slices_can_be_barred(name: str) -> None:
+    workload = WORKLOADS[name]
+    taking_turns = name != "sizes"
+    for figure in (*workload.compared, *workload.compared_paced):
+        is_barred = figure.startswith(EVERY_FIGURE) or figure == "run_time_s"
+        assert is_barred or not taking_turns, figure

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from tinygram_bench.model.result import Run
-from tinygram_bench.runs.sliced import (
-    beside_restless,
-    is_restless,
-    percentiles_us,
-    slices_told,
-)
-from tinygram_bench.runs.slices import Used
+from tinygram_bench.runs.sliced import percentiles_us, slices_told
 
 MS = 1_000_000
 
@@ -53,19 +46,3 @@ def test_who_is_not_at_rest_is_named() -> None:
         *_, told_last = slices_told(1_000 * MS, counters | busy, "the server", "the client")
         assert told_last.message.startswith(named)
     assert list(slices_told(1_000 * MS, {}, "the server", "the client")) == []
-
-
-def test_nothing_is_compared_with_who_takes_others_a_core_and_these_are_told() -> None:
-    for resting_ns, is_restful in ((99 * MS, True), (101 * MS, False)):
-        counters: dict[str, int | None] = {"resting_cpu_ns": resting_ns}
-        (told,) = slices_told(1_000 * MS, counters, "the server", "the client")
-        assert (told.figures == ()) == is_restful
-        for used in (Used((None,), resting_ns), Used((None,), None, resting_ns)):
-            assert is_restless(used, 1_000 * MS) != is_restful
-    runs = [Run("spins", 0, {}, {}, failure="it stalled"), Run("rests", 0, {}, {})]
-    spins, rests = beside_restless(runs, {0})
-    assert spins == runs[0]
-    (told,) = rests.warnings
-    assert told.code == "others_not_at_rest"
-    assert told.message.startswith("spins went on using a core")
-    assert beside_restless(runs, set()) == runs

@@ -90,15 +90,16 @@ impl CoalescingSocket {
     fn close(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<()> {
         self.inner.refuse_more();
         let delivered = self.wait(py, timeout_s, |timeout| self.inner.deliver(timeout));
-        self.inner.end();
+        // It waits for a write that is under way.
+        py.detach(|| self.inner.end());
         delivered
     }
 
     /// Take no more messages and drop those that are held; returns how many bytes were dropped.
     ///
     /// The socket stays open: `close` closes it.
-    fn abort(&self) -> usize {
-        self.inner.abort()
+    fn abort(&self, py: Python<'_>) -> usize {
+        py.detach(|| self.inner.abort())
     }
 
     /// How many bytes are held, and have not been handed to the kernel.

@@ -15,7 +15,7 @@ from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case, Plan
 from tinygram_bench.model.units import format_duration_ns
-from tinygram_bench.runs.slices import LEAST_BURSTS, LEAST_MESSAGES, least_paced_ns
+from tinygram_bench.runs.slices import LEAST_MESSAGES, least_held, least_paced_ns
 
 Given = TypeVar("Given")
 Value = TypeVar("Value")
@@ -87,11 +87,8 @@ def probe_interval_ns(interval_ns: int | None) -> int | None:
     return duration_between_ns("--probe", interval_ns, *_PROBE_NS)
 
 
-def slice_length_ns(slice_ns: int, duration_ns: int, least_ns: int, holding: str) -> int:
-    """`--slice`. Raises UsageError where it is too long, or shorter than `least_ns`.
-
-    `holding`: what it then holds less than, with the number.
-    """
+def slice_within_ns(slice_ns: int, duration_ns: int) -> int:
+    """`--slice`. Raises UsageError where it is too long, or shorter than slices may be."""
     given = f"--slice {format_duration_ns(slice_ns)}"
     if slice_ns > duration_ns:
         raise UsageError(
@@ -103,11 +100,20 @@ def slice_length_ns(slice_ns: int, duration_ns: int, least_ns: int, holding: str
             f"{given} is too short: cases take turns of {format_duration_ns(_LEAST_SLICE_NS)} at "
             "least"
         )
+    return slice_ns
+
+
+def check_slice(slice_ns: int, duration_ns: int, least_ns: int, holding: str) -> None:
+    """Raises UsageError where it is too long, or shorter than `least_ns`.
+
+    `holding`: what it then holds less than, with the number.
+    """
+    slice_within_ns(slice_ns, duration_ns)
     if slice_ns < least_ns:
         raise UsageError(
-            f"{given} holds fewer than {holding}: name at least {format_duration_ns(least_ns)}"
+            f"--slice {format_duration_ns(slice_ns)} holds fewer than {holding}: name at least "
+            f"{format_duration_ns(least_ns)}"
         )
-    return slice_ns
 
 
 def takes_turns(slice_ns: int | None, alone: Mapping[str, bool]) -> bool:
@@ -179,15 +185,12 @@ def check_paced_slices(plan: Plan, slice_ns: int, duration_ns: int) -> None:
     for case in plan.cases:
         link = parse_link(case.link)
         trips = f"{LEAST_MESSAGES} round trips of --link {link.text}"
-        slice_length_ns(slice_ns, duration_ns, LEAST_MESSAGES * link.rtt_ns, trips)
+        check_slice(slice_ns, duration_ns, LEAST_MESSAGES * link.rtt_ns, trips)
         if case.rate_per_s is not None:
             burst = case.burst or 1
-            at = f"at --rate {case.rate_per_s:g}"
-            holding = f"{LEAST_MESSAGES} messages {at}"
-            if LEAST_BURSTS * burst > LEAST_MESSAGES:
-                holding = f"{LEAST_BURSTS} bursts of --burst {burst} {at}"
+            holding = f"{least_held(burst)} at --rate {case.rate_per_s:g}"
             least_ns = least_paced_ns(case.rate_per_s, burst)
-            slice_length_ns(slice_ns, duration_ns, least_ns, holding)
+            check_slice(slice_ns, duration_ns, least_ns, holding)
 
 
 def bounded(plan: Plan) -> Plan:

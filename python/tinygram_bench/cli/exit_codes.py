@@ -20,7 +20,8 @@ class ExitCode(IntEnum):
     OK = 0, "Success."
     RUN_FAILED = (
         1,
-        "A run failed, or lacks a host of a cluster, or a scenario's figure is out of range.",
+        "A run failed, or lacks a host of a cluster, or a scenario's figure is out of range, or a "
+        "control of trust is wrong.",
     )
     USAGE = 2, "Bad usage, unreadable input, unwritable output, or not permitted here."
     REGRESSION = (

@@ -38,10 +38,11 @@ _FAREWELL_S = 2.0
 _QUIET_S = 1.0
 """After a rejection was logged, further ones are only counted for this long."""
 _FULL_S = 0.5
-_FULL = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_FOR_NOW = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EPERM)
+"""What may pass: others of its connections end, or who forbids it changes their mind."""
 _OF_ONE_CLIENT = (
-    *(errno.ECONNABORTED, errno.EPROTO, errno.EPERM, errno.ENETDOWN, errno.ENETUNREACH),
-    *(errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ENONET, errno.ENOPROTOOPT, errno.EOPNOTSUPP),
+    *(errno.ECONNABORTED, errno.EPROTO, errno.ENETDOWN, errno.ENETUNREACH),
+    *(errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ENONET, errno.ENOPROTOOPT),
 )
 """What accept(2) on Linux says of a connection that was waiting, and not of the listener."""
 _FLEETING = ("load_average_1_5_15_min", "memory_bytes")
@@ -94,11 +95,9 @@ class Server:
             try:
                 sock, address = await loop.sock_accept(listener)
             except OSError as error:
-                if error.errno in _OF_ONE_CLIENT:
-                    continue
-                if error.errno not in _FULL:
+                if error.errno not in (*_OF_ONE_CLIENT, *_FOR_NOW):
                     raise
-                await asyncio.sleep(_FULL_S)  # Others of its connections end.
+                await asyncio.sleep(_FULL_S if error.errno in _FOR_NOW else 0)
                 continue
             if self._strangers >= max(_STRANGERS, self.limits.together):
                 sock.close()

@@ -96,7 +96,13 @@ def keep_answering(server: str, key_name: str) -> None:
     try:
         kept = file.read_text(errors="replace").strip()
     except FileNotFoundError:
-        _write(file, key_name)
+        try:
+            _write(file, key_name)
+        except UsageError as error:
+            raise UsageError(
+                f"{error}: which key answers at {server} is kept there; make the folder writable, "
+                f"or write {key_name} into that file"
+            ) from error
         return
     except OSError as error:
         raise UsageError(f"cannot read {file}: {error.strerror or error}") from error
@@ -142,7 +148,7 @@ def _write(file: Path, text: str) -> None:
             os.unlink(fresh)
             raise
     except OSError as error:
-        raise UsageError(f"cannot write the key to {file}: {error.strerror or error}") from error
+        raise UsageError(f"cannot write {file}: {error.strerror or error}") from error
 
 
 def _read(file: Path) -> Keys | None:

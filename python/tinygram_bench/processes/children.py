@@ -217,7 +217,11 @@ def as_they_answer(
             is_late = not ready
             for number, children in silent.items():
                 children -= {child for child in children if child.fileno() in ready}
-                ended = {child for child in standing[number] if child.fileno() in ready}
+                ended = {
+                    child
+                    for child in standing[number]
+                    if ready.get(child.fileno(), 0) & select.POLLHUP
+                }
                 standing[number] -= ended
                 if any(child.process.is_cut_off for child in ended):
                     children.clear()
@@ -237,14 +241,14 @@ def _read(child: Told, line: bytes, kind: type[T]) -> T:
 
 def _readable(
     of: Sequence[Told | Worker], give_up_s: float, hanging_up: Sequence[Told] = ()
-) -> set[int]:
-    """The descriptors of those that can be read; and of others whose channel has ended."""
+) -> dict[int, int]:
+    """What poll(2) says of those that can be read, and of others whose channel has ended."""
     poll = select.poll()
     for child in hanging_up:
         poll.register(child.fileno(), 0)  # Nothing but its end.
     for each in of:
         poll.register(each.fileno(), select.POLLIN)
-    return {fd for fd, _ in poll.poll(max(0.0, give_up_s - time.monotonic()) * 1000)}
+    return dict(poll.poll(max(0.0, give_up_s - time.monotonic()) * 1000))
 
 
 def _failure(children: Sequence[Told], programs: Sequence[Worker]) -> str:

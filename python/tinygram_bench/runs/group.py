@@ -24,7 +24,6 @@ from tinygram_bench.processes.workers import RunError
 from tinygram_bench.runs import reaching
 from tinygram_bench.runs.attempts import attempt, checked
 from tinygram_bench.runs.progress.live import Live
-from tinygram_bench.runs.sliced import beside_restless, is_restless
 from tinygram_bench.runs.slices import LEAST_MESSAGES, Ends, Slices, Used, table, used_in_slices
 from tinygram_bench.runs.stage import Address, Stage, Turn
 from tinygram_bench.runs.workload import Alternates, Rehearsed, TakesTurns, Waiting
@@ -150,12 +149,8 @@ class Group(Struct, frozen=True):
             collect = partial(_collected, side, used[index])
             sides[number] = attempt(self.cases[number], self.round, collect)
         runs = [each for each in sides if isinstance(each, Run)]
-        restless = {
-            number
-            for (number, side), each in zip(at_turn.items(), used, strict=True)
-            if is_restless(each, side.slices.slice_ns * len(side.slices.begins_ns))
-        }
-        runs = beside_restless(self._added(runs, at_turn, start_ns), restless)
+        runs = self._added(runs, at_turn, start_ns)
+        runs = reaching.restless_told(runs, turns, dict(zip(at_turn, used, strict=True)))
         return reaching.told(runs, turns)
 
     def _added(self, runs: list[Run], at_turn: Mapping[int, _Side], start_ns: int) -> list[Run]:

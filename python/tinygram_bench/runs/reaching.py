@@ -1,21 +1,22 @@
-"""Slices that messages of another case reach into: what comes late is in two cases' figures.
+"""Slices that another case reaches into, by messages that come late or by CPU time that it uses.
 
 A host that stops for a while makes any case late, now and then, and its messages come in whosever
 slice is next: that is told, and bars nothing. A case that is late in most of its slices, since it
 cannot keep up or holds messages for longer than its gap, is in the others' figures time and again:
-nothing is compared with those that it reaches, and its own latencies are those of a backlog.
+nothing is compared with those that it reaches, and its own latencies are those of a backlog. A case
+that goes on using a core in the slices of others is compared with none of them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from msgspec.structs import replace
 
 from tinygram_bench.model.result import Run, Warning
-from tinygram_bench.runs.sliced import EVERY_FIGURE, LATE_US
-from tinygram_bench.runs.slices import Slices
+from tinygram_bench.runs.sliced import LATE_US
+from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.statistics.recurring import FELL_BEHIND
 
 _REGULARLY = 0.5
@@ -24,6 +25,12 @@ _MOST_ENTERED = 0.1
 """Share of a case's slices in which intruders' messages may come before nothing is compared."""
 _MOST_OVERRUN = 0.1
 """Share of the slices that may reach into the next case's before it is told."""
+
+
+EVERY_FIGURE = ("latency", "queueing", "throughput", "call", "round_trip", "cpu", "last")
+"""What each figure that is compared begins with."""
+_MOST_OF_A_CORE = 0.1
+"""An end may use so much of a core in the slices of others before nothing is compared with it."""
 
 
 def told(runs: Sequence[Run], turns: Sequence[Slices]) -> list[Run]:
@@ -100,3 +107,50 @@ def _entered_told(
             "have less sent, or let each run alone (--lone)"
         )
         yield Warning("slices_entered", message, EVERY_FIGURE)
+
+
+def restless_told(
+    runs: Sequence[Run], turns: Sequence[Slices], used_by: Mapping[int, Used]
+) -> list[Run]:
+    """The runs of a group: warned is who used a core in the slices of others, and each of these.
+
+    `used_by`: of the run with that number, which may have failed since.
+    """
+    shares = {
+        number: share
+        for number, used in used_by.items()
+        if any(each is not turns[number] for each in turns)
+        and (share := _share_of_a_core(turns[number], used)) > _MOST_OF_A_CORE
+    }
+    found = []
+    for number, run in enumerate(runs):
+        # What has the same slices runs at the same time.
+        others = [each for each in shares if turns[each] is not turns[number]]
+        warnings = [
+            *([_restless(shares[number])] if number in shares else []),
+            *([_beside(runs[others[0]], shares[others[0]])] if others else []),
+        ]
+        is_good = run.failure is None and warnings
+        found.append(replace(run, warnings=(*run.warnings, *warnings)) if is_good else run)
+    return found
+
+
+def _share_of_a_core(slices: Slices, used: Used) -> float:
+    between_ns = slices.over_ns - slices.slice_ns * len(slices.begins_ns)
+    return max(used.resting or 0, used.other_resting or 0) / max(1, between_ns)
+
+
+def _restless(share: float) -> Warning:
+    message = (
+        f"it used {share:.0%} of a core in the slices of others, and they none in its own: nothing "
+        "is compared with it"
+    )
+    return Warning("restless", message, EVERY_FIGURE)
+
+
+def _beside(restless: Run, share: float) -> Warning:
+    return Warning(
+        "beside_restless",
+        f"{restless.case_id} used {share:.0%} of a core in the slices of others: leave it out, or "
+        "let each run alone (--lone)",
+    )

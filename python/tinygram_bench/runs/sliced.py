@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 
-from msgspec.structs import replace
-
-from tinygram_bench.model.result import Run, Warning
+from tinygram_bench.model.result import Warning
 from tinygram_bench.runs.slices import Used
 
 LATE_US = "late_us"
@@ -16,11 +14,8 @@ LATE_US = "late_us"
 _BLOCKS = {"p99": (990, 500), "p99_9": (999, 5_000)}
 """Percentile → thousandths, and the messages in a block: slices in a row that have so many."""
 _OF_A_SLICE: dict[str, Callable[[Sequence[int]], float]] = {"p50": median, "max": max}
-_MOST_AT_REST, _MOST_TO_COMPARE = 0.02, 0.1
-"""CPU time of an end between its slices, as a share of the time that a case has in its slices.
-Above the first that is told; above the second nothing is compared with it: others lost a core."""
-EVERY_FIGURE = ("latency", "queueing", "throughput", "call", "round_trip", "cpu")
-"""What every figure that is compared begins with."""
+_MOST_AT_REST = 0.02
+"""CPU time between its slices, as a share of the time that a case has in its slices."""
 
 Values = tuple[float | None, ...]
 
@@ -91,34 +86,8 @@ def slices_told(
         if resting_ns and resting_ns > own_ns * _MOST_AT_REST
     ]
     if busy:
-        most_ns = max(resting_ns or 0 for resting_ns in of_ends.values())
         yield Warning(
             "not_at_rest",
             f"{' and '.join(busy)} between its slices, which the other cases of its load did not "
             "have",
-            EVERY_FIGURE if most_ns > own_ns * _MOST_TO_COMPARE else (),
         )
-
-
-def is_restless(used: Used, own_ns: int) -> bool:
-    """Whether an end of a case used so much between its slices that nothing is compared with it."""
-    most_ns = max(used.resting or 0, used.other_resting or 0)
-    return most_ns > own_ns * _MOST_TO_COMPARE
-
-
-def beside_restless(runs: Sequence[Run], restless: Set[int]) -> list[Run]:
-    """The runs of a group, with a warning where the ones with these numbers took others a core."""
-    return [
-        replace(run, warnings=(*run.warnings, _beside(runs[min(others)])))
-        if run.failure is None and (others := restless - {number})
-        else run
-        for number, run in enumerate(runs)
-    ]
-
-
-def _beside(restless: Run) -> Warning:
-    return Warning(
-        "others_not_at_rest",
-        f"{restless.case_id} went on using a core in the slices of others, which makes all of them "
-        "slower: leave it out, or let each run alone (--lone)",
-    )

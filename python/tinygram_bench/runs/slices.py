@@ -52,7 +52,19 @@ def stream_slice_ns(rate_per_s: float | None, burst: int = 1) -> int:
 
 def least_paced_ns(rate_per_s: float, burst: int) -> int:
     """How long a slice of a stream is at least, in bursts of so many messages."""
-    return math.ceil(max(LEAST_MESSAGES, LEAST_BURSTS * burst) / rate_per_s * 1e9)
+    return math.ceil(least_messages(burst) / rate_per_s * 1e9)
+
+
+def least_messages(burst: int) -> int:
+    """How many messages a slice of a stream has at least, in bursts of so many."""
+    return max(LEAST_MESSAGES, LEAST_BURSTS * burst)
+
+
+def least_held(burst: int) -> str:
+    """The same in words."""
+    if least_messages(burst) == LEAST_MESSAGES:
+        return f"{LEAST_MESSAGES} messages"
+    return f"{LEAST_BURSTS} bursts of {burst} messages"
 
 
 class Slices(Value, frozen=True):

@@ -31,9 +31,11 @@ def frozen(run_case: Callable[[Case, int], Run], case: Case, round: int) -> Run:
     has_ended = threading.Event()
     thread = threading.Thread(target=lambda: found.extend(_freeze(has_ended)), daemon=True)
     thread.start()
-    run = run_case(case, round)
-    has_ended.set()
-    thread.join()
+    try:
+        run = run_case(case, round)
+    finally:
+        has_ended.set()
+        thread.join()
     if run.failure is not None:
         return run
     if not found:

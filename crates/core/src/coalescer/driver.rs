@@ -92,7 +92,11 @@ impl Driver {
                 self.coalescer
                     .on_handed_on(taken, message, reason, start_ns);
                 self.now_ns += self.write_ns;
-                self.coalescer.on_write_ended(taken, start_ns, self.now_ns);
+                self.coalescer.on_write_ended(
+                    if taken == all.len() { taken } else { 0 },
+                    start_ns,
+                    self.now_ns,
+                );
             } else {
                 self.now_ns += self.write_ns;
                 self.coalescer

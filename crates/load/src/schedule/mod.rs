@@ -57,12 +57,12 @@ pub struct Schedule {
     messages: u64,
     /// Offsets of the bursts from the start, in nanoseconds; never decreasing.
     due_ns: Vec<u64>,
-    /// What equal gaps have less ahead of them in slices.
+    /// How much sooner bursts at equal gaps are due in slices.
     phase_ns: u64,
 }
 
-/// Where equal gaps are cut into slices, the first one has lost this share of itself: a number that no
-/// fraction comes close to, or bursts as far apart as slices are long would all be due as one ends.
+/// Where equal gaps are cut into slices, the first one is shorter by this share of a gap: no simple
+/// fraction, or bursts as far apart as slices are long would all be due as one ends.
 const PHASE: f64 = 0.381_966;
 
 impl Schedule {

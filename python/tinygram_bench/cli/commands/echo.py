@@ -13,9 +13,9 @@ from tinygram_bench.cli import options, quantities
 from tinygram_bench.cli.bounds import (
     between,
     check_command,
+    check_slice,
     one_of,
     server_address,
-    slice_length_ns,
     takes_turns,
 )
 from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
@@ -242,7 +242,7 @@ def echo(
         if slice is not None:
             trip_ns = max(map(workload.waits_ns, plan.cases))
             trips = f"{LEAST_MESSAGES} round trips of {format_duration_ns(trip_ns)}"
-            slice_length_ns(slice, asked.duration_ns, LEAST_MESSAGES * trip_ns, trips)
+            check_slice(slice, asked.duration_ns, LEAST_MESSAGES * trip_ns, trips)
         return plan
 
     if swept is not None:

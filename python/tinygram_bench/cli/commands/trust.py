@@ -112,11 +112,11 @@ def trust(
     if measurement.result is None:
         return code
     trusted = judged(measurement.result)
-    if code == ExitCode.OK and not trusted.is_right:
+    is_wrong = code == ExitCode.OK and not trusted.is_right
+    if is_wrong:
         print(_IS_WRONG, file=sys.stderr)
-        code = ExitCode.RUN_FAILED
     if code == ExitCode.OK:
-        if not against_lone:  # Cores may have been kept awake for the link.
+        if not against_lone and not is_wrong:  # Cores may have been kept awake for the link.
             _keep(noise_floor_of(measurement.result, trusted))
         if page is not None:
             store.replace(page, text.page(measurement.result, trusted).encode())
@@ -124,12 +124,13 @@ def trust(
         text.write(Pen(console(is_on_stderr=destination.is_standard_output)), trusted)
         if not destination.is_standard_output:
             print(f"\nSaved: {destination.path}")
-    return code
+    return ExitCode.RUN_FAILED if is_wrong else code
 
 
 _IS_WRONG = (
-    "tinygram: what is known beforehand did not come out (WRONG): no figure of this machine can be "
-    "relied on, and other results are not told what it resolves"
+    "tinygram: what is known beforehand did not come out (WRONG), so that other results are not "
+    "told what this machine resolves: measure again when it is less busy, and if it stays so, do "
+    "not rely on its figures"
 )
 
 

@@ -118,7 +118,7 @@ def _in_turns(options: StreamOptions, cases: Sequence[Case]) -> Iterator[Case]:
         timed,
         lambda case: least_ns(case, clients or 1),
         lone_too=clients is not None or options.lasts_as_asked,
-        least_slice_ns=_least_slice_ns,
+        least_slice_ns=lambda case: _least_slice_ns(case, clients or 1),
     )
     for alone, case in zip(cases, taking, strict=True):
         if case.parameters.slice_ns is not None:
@@ -134,11 +134,12 @@ def _in_turns(options: StreamOptions, cases: Sequence[Case]) -> Iterator[Case]:
             yield alone
 
 
-def _least_slice_ns(case: Case) -> int:
+def _least_slice_ns(case: Case, clients: int = 1) -> int:
     """In reverse slices are longer where there would be more than a far sender can be told."""
     asked = StreamParameters.of(case)
     told_ns = (asked.duration_ns or 0) / MOST_SLICES if asked.direction == "reverse" else 0
-    return max(stream_slice_ns(case.rate_per_s, case.burst or 1), math.ceil(told_ns))
+    share_per_s = None if case.rate_per_s is None else case.rate_per_s / clients
+    return max(stream_slice_ns(share_per_s, case.burst or 1), math.ceil(told_ns))
 
 
 def least_ns(case: Case, clients: int = 1) -> float:

@@ -75,7 +75,7 @@ pub(super) trait Policy {
     /// A write has ended.
     fn on_written(&mut self, _end_ns: u64, _by: Writer) {}
 
-    /// A sender's write of few bytes, all of which the kernel took, has taken so long.
+    /// A sender's write of few bytes, all of which were taken, has taken so long.
     fn on_small_write(&mut self, _took_ns: u64) {}
 
     /// The writing thread is about to be told to come.

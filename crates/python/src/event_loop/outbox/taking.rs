@@ -30,9 +30,13 @@ impl TakesMessages for Outbox {
 impl TakesMany for Outbox {
     fn take_plain<'a>(
         slf: &Bound<'_, Self>,
-        mut messages: impl Iterator<Item = &'a [u8]>,
+        messages: impl Iterator<Item = &'a [u8]>,
     ) -> (usize, PyResult<()>) {
-        let held = messages.by_ref().take_while(|it| slf.get().hold(it));
+        let mut state = slf.get().state(slf.py());
+        if state.is_elsewhere() {
+            return (0, Ok(()));
+        }
+        let held = messages.take_while(|message| state.coalescer.hold_with_others(message));
         (held.count(), Ok(()))
     }
 

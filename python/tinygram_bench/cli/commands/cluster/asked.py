@@ -15,7 +15,7 @@ from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Plan
 from tinygram_bench.model.units import format_duration_ns
-from tinygram_bench.runs.slices import LEAST_MESSAGES, SLICE_NS, stream_slice_ns
+from tinygram_bench.runs.slices import SLICE_NS, least_held, least_messages, stream_slice_ns
 
 if TYPE_CHECKING:
     from tinygram_bench.cluster.running import ClusterAsked
@@ -136,16 +136,17 @@ def _check_slices(case: Case, share: Case, clients: int) -> None:
                 f"clients: allow --duration {format_duration_ns(SLICE_NS)} or more"
             )
         return
+    burst = share.burst or 1
     if slice_ns is None:
-        least_ns = stream_slice_ns(share.rate_per_s, share.burst or 1)
+        least_ns = stream_slice_ns(share.rate_per_s, burst)
         raise UsageError(
             f"{clients} clients share --rate {case.rate_per_s:g}, and a slice has at least "
-            f"{LEAST_MESSAGES} messages of each: allow --duration {format_duration_ns(least_ns)} "
+            f"{least_held(burst)} of each: allow --duration {format_duration_ns(least_ns)} "
             "or more, a higher --rate, or fewer --clients"
         )
-    if round(share.rate_per_s * slice_ns / 1e9) < LEAST_MESSAGES:
+    if round(share.rate_per_s * slice_ns / 1e9) < least_messages(burst):
         raise UsageError(
-            f"--slice {format_duration_ns(slice_ns)} holds fewer than {LEAST_MESSAGES} messages of "
+            f"--slice {format_duration_ns(slice_ns)} holds fewer than {least_held(burst)} of "
             f"each of {clients} clients at --rate {case.rate_per_s:g}: name a longer one, a higher "
             "--rate, or fewer --clients"
         )

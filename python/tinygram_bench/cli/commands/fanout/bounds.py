@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tinygram_bench.cli.bounds import between, slice_length_ns
+from tinygram_bench.cli.bounds import between, check_slice
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Plan
 from tinygram_bench.model.units import format_bytes
@@ -34,7 +34,7 @@ def bounded(asked: FanoutOptions) -> Plan:
     if asked.slice_ns is not None:
         least_ns = math.ceil(max(map(least_slice_ns, plan.cases)))
         holding = f"{LEAST_PUBLICATIONS} publications of these loads"
-        slice_length_ns(asked.slice_ns, asked.duration_ns, least_ns, holding)
+        check_slice(asked.slice_ns, asked.duration_ns, least_ns, holding)
     return plan
 
 

@@ -16,7 +16,7 @@ from tinygram_bench.cli.bounds import (
     duration_between_ns,
     processes_of_callers,
     server_address,
-    slice_length_ns,
+    slice_within_ns,
     takes_turns,
 )
 from tinygram_bench.cli.commands.cluster import asked as cluster_asked
@@ -299,7 +299,7 @@ def rr(
         callers=each,
         calls=None if calls is None else between("--calls", calls, 1, 1_000_000_000),
         duration_ns=duration_ns,
-        slice_ns=None if slice is None else slice_length_ns(slice, duration_ns, 0, ""),
+        slice_ns=None if slice is None else slice_within_ns(slice, duration_ns),
         takes_turns=has_turns,
         warm_up_calls=between("--warm-up", warm_up, 0, 1_000_000),
         timeout_ns=duration_between_ns("--timeout", timeout, *_DURATION_NS)
