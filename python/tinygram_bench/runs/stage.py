@@ -241,10 +241,19 @@ class Turn:
         return (*self._watched, *self._unwatched)
 
     def explained(self, failure: RunError) -> RunError:
-        """The failure, and how an unwatched program ended: its connections end just before it."""
+        """The failure, which host was lost, and how an unwatched program ended.
+
+        The latter's connections end just before it; a lost host has others on the stage dismissed.
+        """
+        cut_off = [child.process for child in self.stage.children if child.process.is_cut_off]
+        lost = dict.fromkeys(each.failure for each in cut_off if each.failure)
         ended = [program for program in self._unwatched if program.wait_ended(_GRACE_S)]
-        ends = [program.failure or f"the {program.role} has ended" for program in ended]
-        return RunError("; ".join([str(failure), *ends])) if ends else failure
+        said = [
+            *(each for each in lost if each not in str(failure)),
+            str(failure),
+            *(program.failure or f"the {program.role} has ended" for program in ended),
+        ]
+        return RunError("; ".join(said)) if len(said) > 1 else failure
 
     def wait_ended(self, program: Worker) -> None:
         """Sleep until a program has succeeded. Raises RunError."""
