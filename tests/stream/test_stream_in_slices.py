@@ -100,7 +100,7 @@ def test_a_case_that_dies_while_all_start_fails_by_name_and_the_other_loses_noth
         (("--rate", "500", "--slice", "20ms"), "--slice 20ms holds fewer than 20 messages"),
         (
             ("--rate", "1k", "--burst", "500", "--slice", "20ms"),
-            "--slice 20ms holds fewer than 4 bursts of --burst 500 at --rate 1000: name at least",
+            "--slice 20ms holds fewer than 4 bursts of 500 messages at --rate 1000: name",
         ),
         (
             ("--duration", "10ms", "--only", "loop/nodelay"),
