@@ -37,7 +37,7 @@ _FAREWELL_S = 2.0
 """For so long a client may take to read the last that it is told."""
 _QUIET_S = 1.0
 """After a rejection was logged, further ones are only counted for this long."""
-_FULL_S = 0.5
+_PAUSE_S = 0.5
 _FOR_NOW = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EPERM)
 """What may pass: others of its connections end, or who forbids it changes their mind."""
 _OF_ONE_CLIENT = (
@@ -97,7 +97,7 @@ class Server:
             except OSError as error:
                 if error.errno not in (*_OF_ONE_CLIENT, *_FOR_NOW):
                     raise
-                await asyncio.sleep(_FULL_S if error.errno in _FOR_NOW else 0)
+                await asyncio.sleep(_PAUSE_S if error.errno in _FOR_NOW else 0)
                 continue
             if self._strangers >= max(_STRANGERS, self.limits.together):
                 sock.close()

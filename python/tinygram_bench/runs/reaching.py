@@ -26,7 +26,6 @@ _MOST_ENTERED = 0.1
 _MOST_OVERRUN = 0.1
 """Share of the slices that may reach into the next case's before it is told."""
 
-
 EVERY_FIGURE = ("latency", "queueing", "throughput", "call", "round_trip", "cpu", "last")
 """What each figure that is compared begins with."""
 _MOST_OF_A_CORE = 0.1
@@ -130,8 +129,9 @@ def restless_told(
             *([_restless(shares[number])] if number in shares else []),
             *([_beside(runs[others[0]], shares[others[0]])] if others else []),
         ]
-        is_good = run.failure is None and warnings
-        found.append(replace(run, warnings=(*run.warnings, *warnings)) if is_good else run)
+        if warnings and run.failure is None:
+            run = replace(run, warnings=(*run.warnings, *warnings))
+        found.append(run)
     return found
 
 
@@ -141,10 +141,7 @@ def _share_of_a_core(slices: Slices, used: Used) -> float:
 
 
 def _restless(share: float) -> Warning:
-    message = (
-        f"it used {share:.0%} of a core in the slices of others, and they none in its own: nothing "
-        "is compared with it"
-    )
+    message = f"it used {share:.0%} of a core in the slices of others: nothing is compared with it"
     return Warning("restless", message, EVERY_FIGURE)
 
 

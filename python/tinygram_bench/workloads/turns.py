@@ -28,9 +28,14 @@ def in_turns(
     """
     sharing = Counter(map(turns_of, cases))
     for case in cases:
-        slice_ns = max(least_slice_ns(case), round(LEAST_MESSAGES * message_ns(case)))
+        slice_ns = max(least_slice_ns(case), messages_ns(message_ns(case)))
         own_ns = getattr(case.parameters, "duration_ns", None)
         if (lone_too or sharing[turns_of(case)] > 1) and own_ns is not None and slice_ns <= own_ns:
             slice_ns = own_ns // (own_ns // slice_ns)
             case = replace(case, parameters=replace(case.parameters, slice_ns=slice_ns))
         yield case
+
+
+def messages_ns(message_ns: float) -> int:
+    """How long the messages take that a slice has at least."""
+    return round(LEAST_MESSAGES * message_ns)

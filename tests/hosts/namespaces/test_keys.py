@@ -65,7 +65,7 @@ def test_a_server_with_another_key_than_before_is_refused_though_that_was_pasted
         assert measured(two, tmp_path / "first").code == 0
         (kept,) = (folder / "answering").iterdir()
         assert kept.read_text().strip() == known.name
-        # As if another server had answered there until now.
+        # The name of another key stands for another server that answered there until now.
         kept.write_text("0" * len(known.name) + "\n")
         done = measured(two, tmp_path / "second")
     assert done.code == 2

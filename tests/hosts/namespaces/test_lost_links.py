@@ -39,7 +39,7 @@ LOADS = {
     "echo": ("--only", "threads/recv", "--size", 1000),
     "sizes": ("--sizes", 1000, "--round-trips", 1, "--samples", 10_000, "--no-local"),
 }
-"""Of those that take so long as they are told a round has `ROUND_S`, of `sizes` about as much."""
+"""Their rounds last `ROUND_S`; those of `sizes`, which takes no duration, about as long."""
 
 
 def started(two: Apart, folder: Path, name: str) -> tuple[Command, subprocess.Popen[str]]:

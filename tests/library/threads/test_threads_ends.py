@@ -219,35 +219,24 @@ out.send(b"delivered")
     assert err.count("not sent") == 1
 
 
-def test_a_child_of_multiprocessing_delivers_when_it_ends(unix_pair: Pair) -> None:
+OUT = "out = tinygram.CoalescingSocket(sock, strategy=LONG)"
+
+
+@pytest.mark.parametrize(
+    ("before", "in_child"),
+    [("import multiprocessing", OUT), (f"{OUT}\nimport multiprocessing", "pass")],
+    ids=["its own socket", "a socket older than multiprocessing"],
+)
+def test_a_child_of_multiprocessing_delivers_when_it_ends(
+    unix_pair: Pair, before: str, in_child: str
+) -> None:
     """It ends without atexit."""
     ours, peer = unix_pair
-    script = f"""
-import multiprocessing
-{HEAD}
-def child():
-    out = tinygram.CoalescingSocket(sock, strategy=LONG)
-    out.send(b"delivered")
-
-process = multiprocessing.get_context("fork").Process(target=child)
-process.start()
-process.join()
-assert process.exitcode == 0
-"""
-    finish(start_python(script, ours), 0)
-    assert receive_all(peer) == b"delivered"
-
-
-def test_a_child_delivers_what_it_sends_on_a_socket_older_than_multiprocessing(
-    unix_pair: Pair,
-) -> None:
-    ours, peer = unix_pair
     script = f"""{HEAD}
-out = tinygram.CoalescingSocket(sock, strategy=LONG)
-
-import multiprocessing
+{before}
 
 def child():
+    {in_child}
     out.send(b"delivered")
 
 process = multiprocessing.get_context("fork").Process(target=child)

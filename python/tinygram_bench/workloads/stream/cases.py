@@ -19,10 +19,10 @@ from tinygram_bench.model.parameters import Direction, StreamParameters
 from tinygram_bench.model.result import Case, MessageBytes, Plan, Unavailable
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.model.units import format_duration_ns
-from tinygram_bench.runs.slices import LEAST_MESSAGES, MOST_SLICES, stream_slice_ns
+from tinygram_bench.runs.slices import MOST_SLICES, stream_slice_ns
 from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.only import Named, in_words, parse_only
-from tinygram_bench.workloads.turns import in_turns
+from tinygram_bench.workloads.turns import in_turns, messages_ns
 
 ARRIVALS = ("constant", "poisson", "onoff")
 WARM_UP_MESSAGES = 1024
@@ -124,7 +124,7 @@ def _in_turns(options: StreamOptions, cases: Sequence[Case]) -> Iterator[Case]:
         if case.parameters.slice_ns is not None:
             yield _in_whole_slices(options, case)
         elif options.lasts_as_asked and case.rate_per_s is None and clients is None:
-            slice_ns = max(_least_slice_ns(case), round(LEAST_MESSAGES * least_ns(case)))
+            slice_ns = max(_least_slice_ns(case), messages_ns(least_ns(case)))
             raise UsageError(
                 f"--duration {format_duration_ns(options.duration_ns)} is shorter than a slice of "
                 f"{case.case_id}: allow {format_duration_ns(slice_ns)} or more, or name --messages "
