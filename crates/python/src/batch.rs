@@ -3,7 +3,7 @@ use crate::{
     gil::GilCell,
     knobs::{Knobs, StatsParts, stats_parts},
     message::{immutable, too_large},
-    message_methods::{Fault, Methods, TakesMany, TakesMessages, message_method, take_many},
+    message_methods::{Fault, Methods, TakesMessages, message_method, take_many},
 };
 use pyo3::{
     PyTraverseError, PyVisit,
@@ -176,12 +176,6 @@ impl TakesMessages for Batch {
         })
     }
 
-    fn take(slf: &Bound<'_, Self>, data: &Bound<'_, PyAny>) -> PyResult<()> {
-        Self::take_one(slf, data).map_err(|fault| fault.error)
-    }
-}
-
-impl TakesMany for Batch {
     fn take_plain<'a>(
         slf: &Bound<'_, Self>,
         messages: impl Iterator<Item = &'a [u8]>,

@@ -2,7 +2,7 @@ use crate::{
     errors::OrOsError,
     knobs::{Knobs, StatsParts, stats_parts},
     message::immutable,
-    message_methods::{Fault, Methods, TakesMany, TakesMessages, message_method, take_many},
+    message_methods::{Fault, Methods, TakesMessages, message_method, take_many},
 };
 use pyo3::{
     PyTraverseError, PyVisit,
@@ -160,12 +160,6 @@ impl TakesMessages for CoalescingSocket {
         is_held
     }
 
-    fn take(slf: &Bound<'_, Self>, data: &Bound<'_, PyAny>) -> PyResult<()> {
-        Self::take_one(slf, data).map_err(|fault| fault.error)
-    }
-}
-
-impl TakesMany for CoalescingSocket {
     fn take_plain<'a>(
         slf: &Bound<'_, Self>,
         messages: impl Iterator<Item = &'a [u8]>,

@@ -23,8 +23,19 @@ pub trait TakesMessages: pyo3::PyClass<Frozen = True> + Sync {
 
     /// Hold the message, if nothing else must be done; returns whether it was held.
     fn hold(&self, message: &[u8]) -> bool;
-    /// Take a message that [`TakesMessages::hold`] did not.
-    fn take(slf: &Bound<'_, Self>, data: &Bound<'_, PyAny>) -> PyResult<()>;
+    /// Take a message that [`TakesMessages::hold`] did not, and say of an error what became of it.
+    fn take_one(slf: &Bound<'_, Self>, data: &Bound<'_, PyAny>) -> Result<(), Fault>;
+    /// Take the first of many messages, as far as that neither waits nor needs Python code; the rest is
+    /// for [`TakesMessages::take_one`]. Returns how many were taken.
+    fn take_plain<'a>(
+        slf: &Bound<'_, Self>,
+        messages: impl Iterator<Item = &'a [u8]>,
+    ) -> (usize, PyResult<()>);
+
+    /// [`TakesMessages::take_one`], for who takes one message alone.
+    fn take(slf: &Bound<'_, Self>, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        Self::take_one(slf, data).map_err(|fault| fault.error)
+    }
 }
 
 /// A method of `T` that takes one message, and returns None or the message's length: one that is
@@ -193,23 +204,14 @@ impl From<PyErr> for Fault {
     }
 }
 
-/// A class that takes many messages at one go.
-pub trait TakesMany: TakesMessages {
-    /// Take the messages as far as that neither waits nor needs Python code; the rest is for
-    /// [`TakesMany::take_one`]. Returns how many were taken.
-    fn take_plain<'a>(
-        slf: &Bound<'_, Self>,
-        messages: impl Iterator<Item = &'a [u8]>,
-    ) -> (usize, PyResult<()>);
-    /// [`TakesMessages::take`], which says of an error what became of the message.
-    fn take_one(slf: &Bound<'_, Self>, data: &Bound<'_, PyAny>) -> Result<(), Fault>;
-}
-
 /// Take each of the messages in turn, with one borrow of the state for as many as possible.
 ///
 /// Raises what a single one raises, with the number of those that were taken in its attribute
 /// `taken_messages`.
-pub fn take_many<T: TakesMany>(slf: &Bound<'_, T>, messages: &Bound<'_, PyAny>) -> PyResult<()> {
+pub fn take_many<T: TakesMessages>(
+    slf: &Bound<'_, T>,
+    messages: &Bound<'_, PyAny>,
+) -> PyResult<()> {
     let py = slf.py();
     // A tuple of our own, which nobody changes: of a message that is not `bytes`, Python code may
     // run, and change the list that it is in.

@@ -4,7 +4,7 @@ use super::{Outbox, state::WaitsFor};
 use crate::{
     event_loop::ticker::Ticker,
     message::immutable,
-    message_methods::{Fault, Methods, TakesMany, TakesMessages, message_method},
+    message_methods::{Fault, Methods, TakesMessages, message_method},
 };
 use pyo3::{prelude::*, types::PyBytes};
 use tinygram_core::{Next, Reason};
@@ -22,12 +22,6 @@ impl TakesMessages for Outbox {
         })
     }
 
-    fn take(slf: &Bound<'_, Self>, data: &Bound<'_, PyAny>) -> PyResult<()> {
-        Self::take_one(slf, data).map_err(|fault| fault.error)
-    }
-}
-
-impl TakesMany for Outbox {
     fn take_plain<'a>(
         slf: &Bound<'_, Self>,
         messages: impl Iterator<Item = &'a [u8]>,
