@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.runs.test_dying_among_slices import ENDS, LOADS
+from tests.runs.failing.test_dying_among_slices import ENDS, LOADS
 from tests.runs.test_turns import case_of
 
 from tinygram_bench.model.result import Case, Run

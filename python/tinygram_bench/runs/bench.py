@@ -110,10 +110,8 @@ class Bench:
             address = self._workload.listen(turn)
             assert address is not None, "it is not ours, so there is one"
             limit_s = answer_limit_s(case.parameters.timeout_ns)
-            try:
+            with turn.explaining():
                 call_once(address, call, answer_bytes, limit_s, turn.link.near)
-            except RunError as failure:
-                raise turn.explained(failure) from failure
 
     @contextmanager
     def _turn(self, case: Case, round: int) -> Iterator[Turn]:
@@ -142,10 +140,8 @@ class Bench:
         port = 0 if address is None else address.port
         probe_ns = turn.case.parameters.probe_ns
         probe = turn.stack.enter_context(probing(probe_ns, port, link.near, link.is_one_host))
-        try:
+        with turn.explaining():
             exchanged = self._workload.exchange(turn, address)
-        except RunError as failure:
-            raise turn.explained(failure) from failure
         return probe.added_to(link.added_to(exchanged.run), exchanged.start_ns)
 
     def _set_up(self, stack: ExitStack, case: Case, round: int) -> Stage:

@@ -200,14 +200,16 @@ class Group(Struct, frozen=True):
     def _listening(self, turn: Turn) -> _Up:
         """Have its far end listen, and start the near one. Raises OSError and RunError."""
         turn.begin()
-        address = self.workload.listen(turn)
-        keeps_windows = _keep_windows(turn.link, address)
-        self.workload.start_near(turn)
+        with turn.explaining():
+            address = self.workload.listen(turn)
+            keeps_windows = _keep_windows(turn.link, address)
+            self.workload.start_near(turn)
         return _Up(turn, address, keeps_windows)
 
     def _rehearsed(self, up: _Up) -> Rehearsed:
         up.turn.begin()
-        return self.workload.rehearsed(up.turn, up.address)
+        with up.turn.explaining():
+            return self.workload.rehearsed(up.turn, up.address)
 
     def _turns(
         self, rehearsed: Sequence[Rehearsed | Run], up: Sequence[_Up | Run]
@@ -241,7 +243,8 @@ class Group(Struct, frozen=True):
         up.turn.begin()
         key = self.workload.at_once(up.turn.case)
         is_paired = sum(self.workload.at_once(case) == key for case in self.cases) > 1
-        waiting = self.workload.warmed_up(up.turn, up.address, slices)
+        with up.turn.explaining():
+            waiting = self.workload.warmed_up(up.turn, up.address, slices)
         return _Side(up, slices, waiting, is_paired)
 
     def _give_up_s(self, start_ns: int, turns: Sequence[Slices]) -> float:
@@ -295,17 +298,14 @@ def _round_trip_ns(up: _Up | Run) -> int:
 
 
 def _started(start_ns: int, side: _Side) -> _Side:
-    side.waiting.start(start_ns)
+    with side.up.turn.explaining():
+        side.waiting.start(start_ns)
     return side
 
 
 def _collected(side: _Side, used: Used) -> Run:
-    turn = side.up.turn
-    try:
-        exchanged = side.waiting.collect(used)
-    except RunError as failure:
-        raise turn.explained(failure) from failure
-    run = exchanged.run
+    with side.up.turn.explaining():
+        run = side.waiting.collect(used).run
     if not side.up.keeps_windows:
         run = replace(run, warnings=(*run.warnings, _WINDOWS_RESTART))
     return run

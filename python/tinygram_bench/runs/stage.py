@@ -7,8 +7,8 @@ the other may be made on it, and several stages may be up side by side, whose ca
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import NamedTuple, TypeVar, cast
 
 from msgspec import Struct, field
@@ -240,20 +240,27 @@ class Turn:
         """The programs that were started in this run."""
         return (*self._watched, *self._unwatched)
 
-    def explained(self, failure: RunError) -> RunError:
-        """The failure, which host was lost, and how an unwatched program ended.
+    @contextmanager
+    def explaining(self) -> Iterator[None]:
+        """Have a failure of the block say which host was lost, and how an unwatched program ended.
 
-        The latter's connections end just before it; a lost host has others on the stage dismissed.
+        The latter's connections end just before it; a lost host has others on the stage dismissed,
+        which may be the first to fail. Raises RunError.
         """
+        try:
+            yield
+        except RunError as failure:
+            raise self._explained(failure) from failure
+
+    def _explained(self, failure: RunError) -> RunError:
         cut_off = [child.process for child in self.stage.children if child.process.is_cut_off]
         lost = dict.fromkeys(each.failure for each in cut_off if each.failure)
         ended = [program for program in self._unwatched if program.wait_ended(_GRACE_S)]
-        said = [
-            *(each for each in lost if each not in str(failure)),
-            str(failure),
-            *(program.failure or f"the {program.role} has ended" for program in ended),
-        ]
-        return RunError("; ".join(said)) if len(said) > 1 else failure
+        said = str(failure)
+        before = [each for each in lost if each not in said]
+        how = (program.failure or f"the {program.role} has ended" for program in ended)
+        after = [each for each in how if each not in said]
+        return RunError("; ".join([*before, said, *after])) if before or after else failure
 
     def wait_ended(self, program: Worker) -> None:
         """Sleep until a program has succeeded. Raises RunError."""
