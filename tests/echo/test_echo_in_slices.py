@@ -59,14 +59,23 @@ def external_run(command: Command, *words: object) -> Any:
     return run
 
 
-@pytest.mark.parametrize("reply", ["per-read", "per-message"])
-def test_each_server_has_its_figures_slice_by_slice(command: Command, reply: str) -> None:
-    every: dict[str, Any] = {"has_all": True, "strategies": ["nodelay"], "reply": reply}
+def test_each_server_has_its_figures_slice_by_slice(command: Command) -> None:
+    every: dict[str, Any] = {"has_all": True, "strategies": ["nodelay"]}
     cases = planned(buffers_bytes=[4096], **every).cases
-    words = ("--reply", reply, "--all", "--strategy", "nodelay")
-    done = command.run(*SLICED, "--depth", 4, *words)
+    done = command.run(*SLICED, "--depth", 4, "--all", "--strategy", "nodelay")
     assert done.code == 0, done.stderr
     assert len(done.runs) == len(cases)
+    check_slices(done)
+
+
+def test_servers_that_reply_to_each_message_have_them_too(command: Command) -> None:
+    done = command.run(*SLICED, "--depth", 4, *TWO, "--reply", "per-message")
+    assert done.code == 0, done.stderr
+    assert done.runs
+    check_slices(done)
+
+
+def check_slices(done: Done) -> None:
     for run in done.runs:
         assert run["failure"] is None
         assert {name: len(values) for name, values in run["slices"].items()} == {

@@ -36,35 +36,38 @@ WRONG: list[tuple[str, Treat, str]] = [
 ]
 
 
-@pytest.mark.parametrize("connections", ["per-request", "per-caller", "shared"])
-@pytest.mark.parametrize("runtime", RUNTIMES)
-def test_a_server_of_another_program_is_as_good_as_ours(
-    command: Command, runtime: str, connections: str
-) -> None:
+EACH_RUNTIME = [word for runtime in RUNTIMES for word in ("--runtime", runtime)]
+ON_CONNECTIONS = ("per-request", "per-caller", "shared")
+
+
+def each_of(*connections: str) -> list[str]:
+    return [*EACH_RUNTIME, *(word for each in connections for word in ("--connections", each))]
+
+
+def test_a_server_of_another_program_is_as_good_as_ours(command: Command) -> None:
     with peer(right(REQUEST_BYTES, 4)) as port:
-        done = run_against(command, port, "--runtime", runtime, "--connections", connections)
+        done = run_against(command, port, *each_of(*ON_CONNECTIONS))
     assert done.code == 0, done.stderr
-    counters = done.counters_of()
-    assert counters["calls"] == 2 * 3
-    assert "server_requests" not in counters
-    assert counters["kernel_ListenOverflows"] is None
-    assert "host_network" in {warning["code"] for warning in done.runs[0]["warnings"]}
+    assert len(done.runs) == len(RUNTIMES) * len(ON_CONNECTIONS)
+    for index, run in enumerate(done.runs):
+        counters = done.counters_of(index)
+        assert counters["calls"] == 2 * 3
+        assert "server_requests" not in counters
+        assert counters["kernel_ListenOverflows"] is None
+        assert "host_network" in {warning["code"] for warning in run["warnings"]}
 
 
-@pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.parametrize(
     ("treat", "said"), [fault[1:] for fault in WRONG], ids=[fault[0] for fault in WRONG]
 )
-def test_what_it_does_wrong_is_told(
-    command: Command, runtime: str, treat: Treat, said: str
-) -> None:
-    for connections in ("per-caller", "shared"):
-        with peer(treat) as port:
-            done = run_against(command, port, "--runtime", runtime, "--connections", connections)
-        assert done.code == 1
-        [run] = done.runs
-        assert run["failure"].startswith("the callers 1 failed with status 1: ")
-        assert said in run["failure"]
+def test_what_it_does_wrong_is_told(command: Command, treat: Treat, said: str) -> None:
+    with peer(treat) as port:
+        done = run_against(command, port, *each_of("per-caller", "shared"))
+    assert done.code == 1
+    assert len(done.runs) == len(RUNTIMES) * 2
+    for run in done.runs:
+        assert run["failure"].startswith("the callers 1 failed with status 1: "), run["case_id"]
+        assert said in run["failure"], run["case_id"]
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)

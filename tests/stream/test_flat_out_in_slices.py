@@ -52,8 +52,9 @@ def check(command: Command, *words: str) -> None:
     }
 
 
-def test_every_way_takes_turns_flat_out(command: Command) -> None:
-    check(command, "--all")
+def test_every_runtime_takes_turns_flat_out(command: Command) -> None:
+    strategies = ("nodelay", "cork", "adaptive")
+    check(command, "--all", *(word for name in strategies for word in ("--strategy", name)))
 
 
 @pytest.mark.parametrize("runtime", ["threads"])

@@ -32,7 +32,7 @@ def over_tls(tmp_path_factory: pytest.TempPathFactory) -> Done:
     runtimes = [word for name in ENCRYPTING for word in ("--runtime", name)]
     strategies = [word for name in ("nodelay", "tick") for word in ("--strategy", name)]
     servers = [word for name in ("asyncio", "uvloop") for word in ("--server-runtime", name)]
-    asked = ("--tls", "--plain", *SMALL, *SHAPE, *runtimes, *strategies, *servers)
+    asked = ("--tls", *SMALL, *SHAPE, *runtimes, *strategies, *servers)
     return run_once(tmp_path_factory.mktemp("rr-over-tls"), "rr", *asked)
 
 
@@ -42,9 +42,6 @@ def test_every_byte_of_every_request_is_in_a_record(over_tls: Done) -> None:
     found = set()
     for index, run in enumerate(over_tls.runs):
         counters, case = over_tls.counters_of(index), cases[run["case_id"]]
-        if not case["parameters"].get("tls"):
-            assert "tls_records" not in counters
-            continue
         found.add((case["runtime"], case["strategy"], case["parameters"]["connections"]))
         calls, records = CALLERS * CALLS, counters["tls_records"]
         assert counters["calls"] == calls
@@ -60,16 +57,32 @@ def test_every_byte_of_every_request_is_in_a_record(over_tls: Done) -> None:
     assert found == by_hand | library
 
 
-def test_records_of_a_call_are_figures_of_cases_over_tls_alone(over_tls: Done) -> None:
-    for summary in over_tls.result["summaries"]:
-        figures, parameters = summary["figures"], summary["case"]["parameters"]
-        if parameters.get("tls") and summary["case"]["strategy"] == "nodelay":
-            assert figures["records_per_call"]["median"] == SENDS
-            wire_bytes = REQUEST + SENDS * RECORD_OVERHEAD_BYTES
-            assert figures["wire_bytes_per_call"]["median"] == wire_bytes
-        elif not parameters.get("tls"):
-            assert "records_per_call" not in figures
+def test_records_of_a_call_are_figures(over_tls: Done) -> None:
+    of_writes = [each for each in over_tls.result["summaries"] if is_of_writes(each)]
+    assert of_writes
+    for summary in of_writes:
+        figures = summary["figures"]
+        assert figures["records_per_call"]["median"] == SENDS
+        wire_bytes = REQUEST + SENDS * RECORD_OVERHEAD_BYTES
+        assert figures["wire_bytes_per_call"]["median"] == wire_bytes
     assert "TLS records of the requests, and what they take on the wire" in over_tls.stdout
+
+
+def is_of_writes(summary: Any) -> bool:
+    return bool(summary["case"]["strategy"] == "nodelay")
+
+
+def test_with_plain_each_way_is_measured_so_and_so(tmp_path: Path) -> None:
+    only = ("--runtime", "asyncio", "--strategy", "nodelay", "--connections", "per-caller")
+    done = run_once(tmp_path, "rr", "--tls", "--plain", *SMALL, *SHAPE, *only)
+    records = {
+        summary["case"]["case_id"].endswith("/tls"): "records_per_call" in summary["figures"]
+        for summary in done.result["summaries"]
+    }
+    assert records == {True: True, False: False}
+    of_runs = {run["case_id"].endswith("/tls"): run["counters"] for run in done.runs}
+    assert "tls_records" in of_runs[True]
+    assert "tls_records" not in of_runs[False]
 
 
 def test_a_connection_that_tasks_share_is_encrypted_in_slices(tmp_path: Path) -> None:

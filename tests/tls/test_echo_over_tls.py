@@ -25,7 +25,7 @@ SERVERS_OVER_TLS = {
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Done:
-    return measured(tmp_path_factory, "--messages", MESSAGES)
+    return measured(tmp_path_factory, "--messages", MESSAGES, "--strategy", "tick")
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def test_every_server_that_can_encrypt_echoes_every_byte(load: str, request: Any
             assert records == messages
         else:
             assert messages / DEPTH <= records <= messages
-    assert found == SERVERS_OVER_TLS
+    assert (found == SERVERS_OVER_TLS) if load == "in_slices" else (found < SERVERS_OVER_TLS)
     assert "over TLS 1.3" in done.stdout
 
 

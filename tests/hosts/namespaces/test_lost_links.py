@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from tests.support.waiting import wait_until
 LATEST_S = 10.0
 BUSY_S = 30.0
 """What ending the command may take on a host that runs other tests meanwhile."""
+AT_A_TIME = 3
 ROUND_S = 2
 ROUNDS = 6
 """Enough rounds that some are left when a busy host cuts the link late."""
@@ -71,18 +74,40 @@ def check_told(done: Done, address: str) -> None:
         assert "see that `tinygram serve` runs there" in failure, failure
 
 
-@pytest.mark.parametrize("name", LOADS)
-def test_a_link_that_drops_everything_is_told_and_finished_rounds_are_kept(
-    tmp_path: Path, name: str
-) -> None:
-    with apart(tmp_path) as two:
-        command, process = started(two, tmp_path / "run", name)
+@dataclass(frozen=True)
+class CutOff:
+    """A command whose link was cut, and how long it took from then on."""
+
+    done: Done
+    address: str
+    took_s: float
+
+
+@pytest.fixture(scope="module")
+def cut_off(tmp_path_factory: pytest.TempPathFactory) -> dict[str, CutOff]:
+    """All loads, some at a time: what they do most is wait."""
+    folders = [tmp_path_factory.mktemp("cut-off") for _ in LOADS]
+    with ThreadPoolExecutor(AT_A_TIME) as threads:
+        return dict(zip(LOADS, threads.map(cut_in_its_midst, folders, LOADS), strict=True))
+
+
+def cut_in_its_midst(folder: Path, name: str) -> CutOff:
+    with apart(folder) as two:
+        command, process = started(two, folder / "run", name)
         two.cut()
         cut_s = time.monotonic()
         done = command.finish(process)
-        assert time.monotonic() - cut_s < LATEST_S + BUSY_S
-        check_told(done, two.address)
-        assert two.address in done.stderr + done.stdout
+        return CutOff(done, two.address, time.monotonic() - cut_s)
+
+
+@pytest.mark.parametrize("name", LOADS)
+def test_a_link_that_drops_everything_is_told_and_finished_rounds_are_kept(
+    cut_off: dict[str, CutOff], name: str
+) -> None:
+    found = cut_off[name]
+    assert found.took_s < LATEST_S + BUSY_S
+    check_told(found.done, found.address)
+    assert found.address in found.done.stderr + found.done.stdout
 
 
 def test_a_server_gives_up_a_client_that_is_cut_off_and_ends_what_it_had_started(

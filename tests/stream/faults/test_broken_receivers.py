@@ -132,7 +132,7 @@ def test_a_run_that_hangs_ends_with_its_timeout(
 
 @pytest.mark.parametrize(
     ("how", "load"),
-    [("die", FLAT_OUT), ("die", PACED), ("reset", PACED), ("reset-at-once", FLAT_OUT)],
+    [("die", FLAT_OUT), ("die", PACED), ("reset-at-once", PACED)],
 )
 def test_no_runtime_survives_the_loss_of_its_receiver_nor_hangs(
     command: Command, how: str, load: tuple[object, ...]
