@@ -6,7 +6,7 @@ import os
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import msgspec
 import pytest
@@ -23,8 +23,9 @@ WELCOME = wire.Welcome({}, b"0" * wire.TOKEN_BYTES)
 
 
 @contextmanager
-def answering(*answers: wire.Answer) -> Iterator[FarAddress]:
-    """A server that says these, the later ones when it was told to begin a process."""
+def answering(*answers: wire.Answer | bytes) -> Iterator[FarAddress]:
+    """A server that says these, the later ones when it was told to begin a process, and no more."""
+    lines = [each if isinstance(each, bytes) else wire.line_of(each) for each in answers]
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
@@ -32,11 +33,14 @@ def answering(*answers: wire.Answer) -> Iterator[FarAddress]:
             with sock, sock.makefile("rb") as heard:
                 sock.sendall(wire.greeting(None))
                 heard.readline()
-                sock.sendall(wire.line_of(answers[0]))
-                if len(answers) > 1:
+                sock.sendall(lines[0])
+                if len(lines) > 1:
                     heard.readline()
-                    sock.sendall(b"".join(map(wire.line_of, answers[1:])))
-                heard.read()
+                    with suppress(OSError):  # The first of them may end the connection.
+                        sock.sendall(b"".join(lines[1:]))
+                        sock.shutdown(socket.SHUT_WR)
+                with suppress(OSError):
+                    heard.read()
 
         thread = threading.Thread(target=serve)
         thread.start()
@@ -46,6 +50,13 @@ def answering(*answers: wire.Answer) -> Iterator[FarAddress]:
 
 def failure_after(*answers: wire.Answer) -> str:
     """Why a process with one file ended, when the server had said these."""
+    failure = ended_after(*answers).failure
+    assert failure is not None
+    return failure
+
+
+def ended_after(*answers: wire.Answer | bytes) -> FarProcess:
+    """A process with one file, which ended when the server had said these."""
     with answering(WELCOME, *answers) as address:
         found = Line(address, VERSION, lambda _: None)
         fd = os.memfd_create("left")
@@ -53,8 +64,7 @@ def failure_after(*answers: wire.Answer) -> str:
             process, channel, _ = found.begin("it", "it", "none", counts_writes=False, files=[fd])
             with channel:
                 assert process.wait_ended(LIMIT_S)
-            assert process.failure is not None
-            return process.failure
+            return process
         finally:
             found.close()
             os.close(fd)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import socket
+import ssl
 import time
 from collections.abc import Callable
 
@@ -15,14 +16,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.hosts.test_control_traffic import PACE, RECEIVE, SEND, SLICES
+from tests.hosts.test_false_servers import ended_after
 
 from tinygram_bench import _native
+from tinygram_bench.cluster import order as cluster_order
 from tinygram_bench.far.guest import wire_order
 from tinygram_bench.far.programs import PROGRAMS, Here, RefusedError
 from tinygram_bench.host.network.connections import Known
 from tinygram_bench.hosts import wire
 from tinygram_bench.hosts.address import parse_server
 from tinygram_bench.model.errors import UsageError
+from tinygram_bench.tls.certificates import new_identity
+from tinygram_bench.tls.contexts import client_context, server_context
+from tinygram_bench.tls.decrypting import Decrypting
+from tinygram_bench.tls.records import Records
 from tinygram_bench.workloads.stream.order import Order, ReceiverOrder, Report
 
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "0"))
@@ -100,6 +107,65 @@ def token_in_front(line: bytes) -> None:
         assert far.recv(1 << 16) == line[len(TOKEN) :]
 
 
+def answer_to_a_client(line: bytes) -> None:
+    """After a `Welcome`: whatever a server says, the client's process ends when that is over."""
+    ended_after(wire.line_of(wire.Welcome({}, TOKEN)), line.replace(b"\n", b" ") + b"\n")
+
+
+def cluster_host(line: bytes) -> None:
+    for kind in _OF_A_CLUSTER:
+        try:
+            cluster_order.read(line, kind)
+        except ValueError as error:
+            assert "install the same version on all hosts" in str(error)  # noqa: PT017 - of each
+
+
+def records_by_their_headers(line: bytes) -> None:
+    """However they are cut: each header says where the next one is."""
+    count = at = 0
+    while at + 5 <= len(line):
+        at += 5 + int.from_bytes(line[at + 3 : at + 5], "big")
+        count += 1
+    for length in (1, 4, 7, 1 << 20):
+        found = Records()
+        for begin in range(0, len(line), length):
+            found.push(line[begin : begin + length])
+        assert (found.count, found.wire_bytes) == (count, len(line))
+        assert found.is_within_record == (at != len(line))
+
+
+def handshake_of_a_client(line: bytes) -> None:
+    Decrypting(server_context(IDENTITY)).push(line)
+
+
+def record_after_the_handshake(line: bytes) -> None:
+    server = Decrypting(server_context(IDENTITY))
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    context = client_context(IDENTITY.certificate)
+    client = context.wrap_bio(incoming, outgoing, server_hostname="tinygram")
+    with pytest.raises(ssl.SSLWantReadError):
+        client.do_handshake()
+    server.push(outgoing.read())
+    incoming.write(server.answer())
+    client.do_handshake()
+    client.write(b"a record")
+    found = server.push(outgoing.read() + line)
+    # Nothing that was not encrypted passes for a record.
+    assert found.records == [b"a record"]
+
+
+IDENTITY = new_identity()
+_OF_A_CLUSTER: tuple[type[object], ...] = (
+    cluster_order.ServerOrder,
+    cluster_order.GeneratorOrder,
+    cluster_order.BeginOrder,
+    cluster_order.Measured,
+    cluster_order.Other,
+    cluster_order.ToPath,
+    cluster_order.Facts,
+    cluster_order.Moment,
+    cluster_order.PathFacts,
+)
 PARSERS: dict[str, tuple[Callable[[bytes], object], tuple[type[Exception], ...]]] = {
     "orders of the control connection": (wire_order, (RefusedError,)),
     "the client's first line": (wire.hello_of, (ValueError, RecursionError)),
@@ -113,6 +179,11 @@ PARSERS: dict[str, tuple[Callable[[bytes], object], tuple[type[Exception], ...]]
     "what is shown": (lambda line: wire.shown(line.decode(errors="replace")), ()),
     "an address": (address_of, (UsageError,)),
     "the token of a data connection": (token_in_front, ()),
+    "what a server says after its welcome": (answer_to_a_client, ()),
+    "what a host of a cluster says": (cluster_host, ()),
+    "records of TLS by their headers": (records_by_their_headers, ()),
+    "the handshake of a client": (handshake_of_a_client, (OSError,)),
+    "what follows the handshake": (record_after_the_handshake, (OSError,)),
 }
 
 

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 import tinygram
-from tinygram_bench.cluster.order import Facts, PathFacts, SinkFacts, ToPath
+from tinygram_bench.cluster.order import Facts, PathFacts, SinkFacts, ToPath, read
 from tinygram_bench.cluster.ray_hosts import Cluster, HostRef, Node
 from tinygram_bench.cluster.running import serve_orders
 from tinygram_bench.hosts.keys import Keys, make_keys
@@ -137,12 +137,9 @@ def _json(order: object) -> bytes:
 
 def _read(said: bytes, kind: type[T]) -> T | str:
     try:
-        return msgspec.json.decode(said, type=kind)
-    except msgspec.DecodeError as error:
-        return (
-            f"what it says is none of tinygram {tinygram.__version__} ({error}): install the same "
-            "version on all hosts"
-        )
+        return read(said, kind)
+    except ValueError as error:
+        return f"what it says is {error}"
 
 
 def _each(

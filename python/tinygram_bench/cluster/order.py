@@ -5,11 +5,27 @@ Ray carries bytes alone: each side reads them into these types, or refuses them.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
+
+import tinygram
 from tinygram_bench.hosts.keys import Keys
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.model.value import Value
+
+T = TypeVar("T")
+
+
+def read(said: bytes, kind: type[T]) -> T:
+    """What a host says. Raises ValueError for what is none of this tinygram, with the remedy."""
+    try:
+        return msgspec.json.decode(said, type=kind)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(
+            f"none of tinygram {tinygram.__version__} ({error}): install the same version on all "
+            "hosts"
+        ) from error
 
 
 class ServerOrder(Value, frozen=True):

@@ -14,7 +14,14 @@ from msgspec import Struct, field
 
 import tinygram
 from tinygram_bench.cluster.conductor import Conductor, Lost
-from tinygram_bench.cluster.order import Facts, GeneratorOrder, Moment, Other, ServerOrder
+from tinygram_bench.cluster.order import (
+    Facts,
+    GeneratorOrder,
+    Moment,
+    Other,
+    ServerOrder,
+    read,
+)
 from tinygram_bench.cluster.ray_hosts import HostRef, answers, reached
 from tinygram_bench.cluster.shares import shared_out
 from tinygram_bench.hosts.clock import Difference
@@ -127,12 +134,9 @@ def facts_of(refs: Sequence[HostRef]) -> list[Facts]:
 def read_facts(ref: HostRef, said: bytes) -> Facts:
     """Raises UsageError where another tinygram says in another way what its host is."""
     try:
-        return msgspec.json.decode(said, type=Facts)
-    except msgspec.DecodeError as error:
-        raise UsageError(
-            f"--cluster: what {ref.host} says of itself is none of tinygram "
-            f"{tinygram.__version__} ({error}): install the same version on all hosts"
-        ) from error
+        return read(said, Facts)
+    except ValueError as error:
+        raise UsageError(f"--cluster: what {ref.host} says of itself is {error}") from error
 
 
 def check_versions(refs: Sequence[HostRef], facts: Sequence[Facts]) -> None:
