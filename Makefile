@@ -205,12 +205,21 @@ resolution: build ## measure what slices do, and which differences are found, in
 costs: build ## measure what calls, sleeps and writes cost here, for the simulation; half a minute
 	@$(IN_BENCHES) costs --into crates/simulation/costs.txt
 
-SIMULATION := results/published/simulation.md
+SIMULATION := results/published/simulation
 
 .PHONY: simulation
-simulation: ## what each strategy costs in virtual time, into results/published/simulation.md; two minutes
+simulation: ## what each strategy costs in virtual time, into results/published/simulation.md; a minute
 	$(CARGO) run --quiet --release --locked --package tinygram-simulation page > $(SIMULATION).new
-	mv $(SIMULATION).new $(SIMULATION)
+	mv $(SIMULATION).new $(SIMULATION).md
+
+.PHONY: kernel-tls
+kernel-tls: $(STAMPS)/real ## run the tests of TLS in the kernel on user-mode Linux; needs user-mode-linux and kmod
+	scripts/in-user-mode-linux $(BIN)/pytest -k kernel tests/tls
+
+.PHONY: simulation-confirm
+simulation-confirm: ## the same on hosts and with seeds that nothing is tuned with, for when a rule is finished
+	$(CARGO) run --quiet --release --locked --package tinygram-simulation confirm > $(SIMULATION).new
+	mv $(SIMULATION).new $(SIMULATION)-confirm.md
 
 # SET: seeds and sizes (tuning, or confirm, which is measured once; AGAIN=1: once more). PAGE: where
 # the page goes.

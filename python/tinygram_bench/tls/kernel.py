@@ -6,14 +6,14 @@ import errno
 import os
 import socket
 
-_TCP_ULP = 31
+TCP_ULP = 31
 
 
 def kernel_tls_refusal() -> str | None:
     """Why no connection can be given to the kernel's TLS here; None: one can be."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sock:
         try:
-            sock.setsockopt(socket.IPPROTO_TCP, _TCP_ULP, b"tls")
+            sock.setsockopt(socket.IPPROTO_TCP, TCP_ULP, b"tls")
         except OSError as error:
             # A kernel that has it asks for a connection first.
             if error.errno == errno.ENOTCONN:

@@ -43,14 +43,7 @@ def _without_io_uring() -> str | None:
     return f"the kernel does not permit io_uring ({refusal}): see kernel.io_uring_disabled"
 
 
-def _without_kernel_tls() -> str | None:
-    return kernel_tls_refusal() or (
-        "this kernel offers TLS, and no way of tinygram sends through it: none could be tried "
-        "where they were written"
-    )
-
-
 _OF_KERNEL: Mapping[str, Callable[[], str | None]] = {
     IO_URING: _without_io_uring,
-    KERNEL_TLS: _without_kernel_tls,
+    KERNEL_TLS: kernel_tls_refusal,
 }

@@ -83,8 +83,8 @@ class Runtime(rows.Row, Struct, frozen=True):
     entry waits until its runtime, its implementation or either is asked for by name, or there are
     several producers. `has_producers`: whether several threads can hand messages over.
     `max_batch_bytes`: a batch this large leaves at once, where the strategy has batches. `tls_by`:
-    who encrypts with `--tls`: the blocking socket, which was wrapped before, or the event loop;
-    None: nobody can.
+    who encrypts with `--tls`: the blocking socket, which was wrapped before, the event loop, or the
+    kernel; None: nobody can.
     """
 
     name: str
@@ -96,7 +96,7 @@ class Runtime(rows.Row, Struct, frozen=True):
     requires: tuple[str, ...] = ()
     has_producers: bool = False
     max_batch_bytes: int = MAX_BATCH_BYTES
-    tls_by: Literal["socket", "loop"] | None = None
+    tls_by: Literal["socket", "loop", "kernel"] | None = None
 
     def load(self) -> Send:
         """Import what sends: `run(sock, source, way)` returns when every byte was handed over."""
@@ -189,10 +189,13 @@ ON_MANY = (
 )
 """Runtimes that send on many connections without a thread for each."""
 KERNEL_TLS = Runtime(
-    *("loop", rows.KERNEL_TLS, "by_hand.loop", ("nodelay",), ("nodelay",)),
+    *("loop", rows.KERNEL_TLS, "by_hand.loop", _BLOCKING, ("nodelay", "more")),
     requires=(rows.KERNEL_TLS,),
+    tls_by="kernel",
 )
-"""TLS in the kernel: a row that is never there, and says why."""
+"""The same code as without TLS, whose writes the kernel encrypts; with TLS alone. Its sockets take
+flags: what is sent with MSG_MORE joins the next record.
+"""
 HANDING_OVER = ("threads", "processes")
 """Runtimes whose producer hands its messages to a thread or process on its core, which sends."""
 
@@ -200,7 +203,7 @@ HANDING_OVER = ("threads", "processes")
 def runtimes_with(tls: bool, connections: int = 1) -> tuple[Runtime, ...]:
     """The runtimes that can send so: all of them in plain, with TLS those that encrypt.
 
-    A socket that encrypts takes no flags, and so none of them has the strategy `more`.
+    A socket that OpenSSL encrypts takes no flags, and so has not the strategy `more`.
     """
     if connections > 1:
         return ON_MANY
@@ -216,10 +219,22 @@ def runtimes_with(tls: bool, connections: int = 1) -> tuple[Runtime, ...]:
 
 def runtime(name: str, implementation: str, strategy: Strategy, connections: int = 1) -> Runtime:
     """The runtime that sends in that way. Raises LookupError."""
-    for known in runtimes_with(tls=False, connections=connections):
-        if (known.name, known.implementation) == (name, implementation) and known.supports(
-            strategy
-        ):
+    there = (*runtimes_with(tls=False, connections=connections), KERNEL_TLS)
+    return _in(there, name, implementation, strategy)
+
+
+def missing(name: str, implementation: str, strategy: Strategy) -> str | None:
+    """Why that way cannot send here, on one connection or many; None where it can.
+
+    Raises LookupError for a way that there is not.
+    """
+    return _in((*RUNTIMES, *ON_MANY, KERNEL_TLS), name, implementation, strategy).missing()
+
+
+def _in(there: Sequence[Runtime], name: str, implementation: str, strategy: Strategy) -> Runtime:
+    for known in there:
+        is_of_name = (known.name, known.implementation) == (name, implementation)
+        if is_of_name and known.supports(strategy):
             return known
     raise LookupError(f"no {strategy} on {name} by {implementation}")
 

@@ -14,6 +14,7 @@ from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.runs.slices import Used
+from tinygram_bench.ways.rows import KERNEL_TLS
 from tinygram_bench.workloads.stream.order import Heard, Order, Report
 from tinygram_bench.workloads.stream.slices import flat_out_in_slices, paced_in_slices
 from tinygram_bench.workloads.stream.warnings import warnings_of
@@ -57,7 +58,7 @@ def assembled(
         if noted_bytes != stream_bytes:
             raise RunError(f"the receiver noted {noted_bytes} of the {stream_bytes} bytes")
         written_bytes = counters["written_bytes"]
-        sent_bytes = _sent_bytes(counters, stream_bytes - warm_up_bytes)
+        sent_bytes = _sent_bytes(case, counters, stream_bytes - warm_up_bytes)
         if written_bytes is not None and written_bytes != sent_bytes:
             raise RunError(
                 f"the counted writes hold {written_bytes} bytes, the measured stream {sent_bytes}"
@@ -96,10 +97,10 @@ def assembled(
     return Run(case.case_id, round, counters, histograms, warnings, slices=slices)
 
 
-def _sent_bytes(counters: dict[str, int | None], plain_bytes: int) -> int:
-    """How many bytes the sender wrote: of plaintext, or of all TLS records."""
+def _sent_bytes(case: Case, counters: dict[str, int | None], plain_bytes: int) -> int:
+    """How many bytes the sender wrote: of plaintext, or of all TLS records that it made."""
     wire_bytes = counters.get("wire_bytes")
-    if wire_bytes is None:
+    if wire_bytes is None or case.implementation == KERNEL_TLS:
         return plain_bytes
     return wire_bytes + (counters.get("closing_wire_bytes") or 0)
 

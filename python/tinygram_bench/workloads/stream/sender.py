@@ -200,9 +200,15 @@ def _tls_context(certificate: str | None) -> ssl.SSLContext | None:
 
 
 def _encrypted(sock: socket.socket, runtime: runtimes.Runtime, way: runtimes.Way) -> socket.socket:
-    """The socket that the way sends on: wrapped, the handshake made, where a socket encrypts."""
-    if way.tls is None or runtime.tls_by != "socket":
+    """The socket that the way sends on, the handshake made, where it encrypts what is written."""
+    if way.tls is None or runtime.tls_by not in ("socket", "kernel"):
         return sock
+    assert way.server_name is not None, "there is TLS"
+    # What follows is imported only where somebody encrypts.
+    if runtime.tls_by == "kernel":
+        from tinygram_bench.tls import in_kernel
+
+        return in_kernel.connected(sock, way.tls, way.server_name)
     from tinygram_bench.tls.contexts import check_agreed
 
     wrapped = way.tls.wrap_socket(sock, server_hostname=way.server_name)
