@@ -11,14 +11,15 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.support.command import Command
+from tests.support.command import Command, Refused
 from tests.support.compared import compared_result
+from tests.support.plans.stream import planned
 
 from tinygram_bench import Plan
 from tinygram_bench.cli.commands.rerun import was_awake
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.model import store
-from tinygram_bench.model.result import Case, CrossCheck, Result
+from tinygram_bench.model.result import Case, CrossCheck, Result, Unavailable
 from tinygram_bench.model.sweep import Point, Sweep
 
 RESULT = compared_result({"nodelay": [1e5] * 8})
@@ -52,6 +53,48 @@ def test_a_plan_is_measured_again_and_compared(tmp_path: Path) -> None:
     assert f"Since {before} ({earlier['started_at']})" in said
     assert "loop/nodelay, stream flat out" in said.partition("Since ")[2]
     assert before.read_bytes() == kept
+
+
+def of_nobody(case: Case) -> Case:
+    return replace(case, implementation="nobody")
+
+
+def test_what_cannot_run_here_and_what_could_not_before_are_told_apart(tmp_path: Path) -> None:
+    ways = ("nodelay", "nagle", "cork")
+    cases = [planned(f"loop/{name}", messages=100, rounds=1).cases[0] for name in ways]
+    found = with_cases((cases[0], of_nobody(cases[1])))
+    absent = (Unavailable(cases[2], "it had none"),)
+    plan = replace(found.plan, rounds=1, unavailable=absent)
+    store.save(replace(found, plan=plan), tmp_path / "before.json")
+    done = Command(tmp_path, "rerun").run("before.json")
+    assert done.code == 0, done.stderr
+    assert [run["case_id"] for run in done.runs] == [cases[0].case_id]
+    reasons = {
+        each["case"]["case_id"]: each["reason"] for each in done.result["plan"]["unavailable"]
+    }
+    assert reasons == {
+        cases[1].case_id: "no nagle on loop by nobody",
+        cases[2].case_id: "before.json does not have it either: it had none",
+    }
+
+
+def test_a_plan_of_which_nothing_can_run_here_is_refused(tmp_path: Path, refused: Refused) -> None:
+    whole = planned("loop/nodelay").cases
+    store.save(with_cases(tuple(map(of_nobody, whole))), tmp_path / "before.json")
+    said = ("nothing to run: no nodelay on loop by nobody",)
+    refused(("rerun", str(tmp_path / "before.json")), said)
+
+
+def test_a_sweep_of_which_a_case_cannot_run_here_is_refused(
+    tmp_path: Path, refused: Refused
+) -> None:
+    cases = planned("loop/nodelay", "loop/nagle").cases
+    found = with_cases((cases[0], of_nobody(cases[1])))
+    point = Point(1e3, tuple(case.case_id for case in cases))
+    plan = replace(found.plan, sweep=Sweep("rate", 1e3, 2e3, 1, steps=((point,),)))
+    store.save(replace(found, plan=plan), tmp_path / "before.json")
+    said = ("cannot be measured again here: ", "each point of a sweep has the same cases")
+    refused(("rerun", str(tmp_path / "before.json")), said)
 
 
 def test_each_point_of_a_sweep_is_measured_again_in_the_rounds_of_its_step(tmp_path: Path) -> None:

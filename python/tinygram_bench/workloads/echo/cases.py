@@ -14,10 +14,12 @@ from tinygram_bench.host.packages import missing_for_tls
 from tinygram_bench.links import parse_link
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import EchoParameters
-from tinygram_bench.model.result import Case, MessageBytes, Plan, Unavailable
+from tinygram_bench.model.result import Case, MessageBytes, Plan
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.model.units import format_bytes
 from tinygram_bench.statistics.workloads.loads import EXTERNAL
+from tinygram_bench.workloads.available import parted
+from tinygram_bench.workloads.echo import servers
 from tinygram_bench.workloads.echo.selection import selected
 from tinygram_bench.workloads.echo.servers import Server
 from tinygram_bench.workloads.turns import in_turns
@@ -93,7 +95,6 @@ class _Row(Struct, frozen=True):
     strategy: str
     buffer_bytes: int | None
     fault: str | None
-    missing: str | None
 
     @property
     def name(self) -> str:
@@ -114,21 +115,25 @@ def plan_echo(options: EchoOptions) -> Plan:
             f"--faulty {options.fault} is for servers with a buffer made beforehand: recv_into and "
             "recvmsg_into of threads, epoll of native"
         )
-    cases: list[Case] = []
-    unavailable: list[Unavailable] = []
-    for message_bytes, tls in product(dict.fromkeys(options.message_bytes), options.tls):
-        for row in rows_by_tls[tls]:
-            case = _case(options, row, message_bytes, tls)
-            reason = (missing_for_tls() if tls else None) or row.missing
-            if reason is None:
-                cases.append(case)
-            else:
-                unavailable.append(Unavailable(case, reason))
-    if not cases:
-        raise UsageError(f"nothing to run: {unavailable[0].reason}")
+    asked = [
+        _case(options, row, message_bytes, tls)
+        for message_bytes, tls in product(dict.fromkeys(options.message_bytes), options.tls)
+        for row in rows_by_tls[tls]
+    ]
+    cases, unavailable = parted(asked, missing)
     if options.takes_turns and options.slice_ns is None:
-        cases = list(in_turns(cases, in_flight_ns))
-    return Plan(tuple(cases), options.rounds, options.seed, tuple(unavailable))
+        cases = tuple(in_turns(cases, in_flight_ns))
+    return Plan(cases, options.rounds, options.seed, unavailable)
+
+
+def missing(case: Case) -> str | None:
+    """Why the case cannot run on this host; None where it can. Raises LookupError."""
+    parameters = EchoParameters.of(case)
+    of_tls = missing_for_tls() if parameters.tls else None
+    if case.runtime == EXTERNAL:
+        return of_tls
+    known = servers.server(case.runtime, case.implementation, parameters.server_kind)
+    return of_tls or known.missing()
 
 
 def in_flight_ns(case: Case) -> int:
@@ -148,7 +153,7 @@ def warm_up_messages(message_bytes: int, in_flight: int) -> int:
 
 
 def _rows(options: EchoOptions, tls: bool) -> Iterator[_Row]:
-    servers = selected(
+    chosen = selected(
         options.only,
         options.runtimes,
         options.strategies,
@@ -157,7 +162,7 @@ def _rows(options: EchoOptions, tls: bool) -> Iterator[_Row]:
         has_external=options.external is not None,
         tls=tls,
     )
-    for server, strategy, buffer in servers:
+    for server, strategy, buffer in chosen:
         rows = tuple(_rows_of(options, server, strategy))
         matching = [row for row in rows if buffer is None or row.name == f"{server.name}:{buffer}"]
         if not matching:
@@ -168,9 +173,7 @@ def _rows(options: EchoOptions, tls: bool) -> Iterator[_Row]:
             )
         yield from matching
     if options.external is not None:
-        yield _Row(
-            EXTERNAL, EXTERNAL, options.external.name, UNKNOWN_STRATEGY, None, None, missing=None
-        )
+        yield _Row(EXTERNAL, EXTERNAL, options.external.name, UNKNOWN_STRATEGY, None, None)
 
 
 def _rows_of(options: EchoOptions, server: Server, strategy: Strategy) -> Iterator[_Row]:
@@ -189,7 +192,6 @@ def _rows_of(options: EchoOptions, server: Server, strategy: Strategy) -> Iterat
                 str(strategy),
                 buffer_bytes,
                 fault,
-                server.missing(),
             )
 
 

@@ -10,9 +10,11 @@ from tinygram.strategies import Strategy
 from tinygram_bench.links import parse_link
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import FanoutParameters
-from tinygram_bench.model.result import Case, MessageBytes, Plan, Unavailable
+from tinygram_bench.model.result import Case, MessageBytes, Plan
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.runs.slices import LEAST_MESSAGES
+from tinygram_bench.workloads.available import parted
+from tinygram_bench.workloads.fanout import publishing
 from tinygram_bench.workloads.fanout.publishing import PUBLISHERS, Publisher
 from tinygram_bench.workloads.fanout.slices import LEAST_PUBLICATIONS
 from tinygram_bench.workloads.only import Named, in_words, parse_only
@@ -52,24 +54,23 @@ class FanoutOptions(Struct, frozen=True):
 
 def plan_fanout(options: FanoutOptions) -> Plan:
     """The plan; cases that cannot run here are in it as unavailable. Raises UsageError."""
-    cases: list[Case] = []
-    unavailable: list[Unavailable] = []
+    asked: list[Case] = []
     rates: Sequence[float | None] = list(dict.fromkeys(options.rates_per_s)) or [None]
     ways = _ways(options)
     for subscribers in dict.fromkeys(options.subscribers):
         for rate_per_s in rates:
             for publisher, strategy in ways:
-                case = _case(options, publisher, strategy, subscribers, rate_per_s)
-                reason = publisher.missing()
-                if reason is None:
-                    cases.append(case)
-                else:
-                    unavailable.append(Unavailable(case, reason))
-    if not cases:
-        raise UsageError(f"nothing to run: {unavailable[0].reason}")
+                asked.append(_case(options, publisher, strategy, subscribers, rate_per_s))
+    cases, unavailable = parted(asked, missing)
     if options.takes_turns and options.slice_ns is None:
-        cases = list(in_turns(cases, _message_ns))
-    return Plan(tuple(cases), options.rounds, options.seed, tuple(unavailable))
+        cases = tuple(in_turns(cases, _message_ns))
+    return Plan(cases, options.rounds, options.seed, unavailable)
+
+
+def missing(case: Case) -> str | None:
+    """Why the case cannot run on this host; None where it can. Raises LookupError."""
+    name = FanoutParameters.of(case).server
+    return publishing.publisher(case.runtime, case.implementation, name).missing()
 
 
 def least_slice_ns(case: Case) -> float:

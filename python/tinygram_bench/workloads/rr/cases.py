@@ -8,13 +8,15 @@ from itertools import product
 
 from msgspec import Struct
 
-from tinygram_bench.host.packages import missing, missing_for_tls
+from tinygram_bench.host import packages
+from tinygram_bench.host.packages import missing_for_tls
 from tinygram_bench.links import parse_link
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import RrParameters
-from tinygram_bench.model.result import Case, MessageBytes, Plan, Unavailable
+from tinygram_bench.model.result import Case, MessageBytes, Plan
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.model.units import format_bytes
+from tinygram_bench.workloads.available import parted
 from tinygram_bench.workloads.rr.calling import BY_HAND, ON_MANY, RUNTIMES, Runtime
 from tinygram_bench.workloads.rr.serving import MAX_CONNECTIONS, SERVERS
 from tinygram_bench.workloads.turns import in_turns
@@ -79,8 +81,7 @@ class RrOptions(Struct, frozen=True):
 def plan_rr(options: RrOptions) -> Plan:
     """The plan; cases that cannot run here are in it as unavailable. Raises UsageError."""
     _check(options)
-    cases: list[Case] = []
-    unavailable: list[Unavailable] = []
+    asked: list[Case] = []
     is_elsewhere = options.server_address is not None
     kinds = dict.fromkeys(options.connections)
     _check_runtimes(options, kinds)
@@ -93,7 +94,6 @@ def plan_rr(options: RrOptions) -> Plan:
         (None,) if is_elsewhere else dict.fromkeys(options.server_strategies),
         (None,) if is_elsewhere else dict.fromkeys(options.backlogs),
     ):
-        of_server = missing(("uvloop",) if server == "uvloop" else ())
         for runtime, strategy in ways[tls, connections]:
             case = _case(
                 options,
@@ -106,18 +106,24 @@ def plan_rr(options: RrOptions) -> Plan:
                 strategy,
                 tls,
             )
-            of_callers = _runtimes(connections)[runtime].missing()
-            reason = (missing_for_tls() if tls else None) or of_server or of_callers
-            if reason is None:
-                cases.append(case)
-            else:
-                unavailable.append(Unavailable(case, reason))
-    if not cases:
-        raise UsageError(f"nothing to run: {unavailable[0].reason}")
+            asked.append(case)
+    cases, unavailable = parted(asked, missing)
     if options.takes_turns and options.slice_ns is None:
         lone_too = options.clients is not None
-        cases = list(in_turns(cases, lambda case: parse_link(case.link).rtt_ns, lone_too=lone_too))
-    return Plan(tuple(cases), options.rounds, options.seed, tuple(unavailable))
+        taking = in_turns(cases, lambda case: parse_link(case.link).rtt_ns, lone_too=lone_too)
+        cases = tuple(taking)
+    return Plan(cases, options.rounds, options.seed, unavailable)
+
+
+def missing(case: Case) -> str | None:
+    """Why the case cannot run on this host; None where it can. Raises LookupError."""
+    parameters = RrParameters.of(case)
+    there = _runtimes(parameters.connections)
+    if case.runtime not in there:
+        raise LookupError(f"no callers on {case.runtime} with {parameters.connections}")
+    of_tls = missing_for_tls() if parameters.tls else None
+    of_server = packages.missing(("uvloop",) if parameters.server_runtime == "uvloop" else ())
+    return of_tls or of_server or there[case.runtime].missing()
 
 
 def _case(

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 from tinygram_bench.host.placement import placement
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import SizesParameters
-from tinygram_bench.model.result import Case, MessageBytes, Plan, Unavailable
+from tinygram_bench.model.result import Case, MessageBytes, Plan
 from tinygram_bench.model.units import parse_bytes
+from tinygram_bench.workloads.available import parted
 from tinygram_bench.workloads.sizes.server import MAX_MESSAGE_BYTES, MAX_MESSAGES
 
 MAX_SAMPLE_BYTES = MAX_MESSAGE_BYTES
@@ -75,15 +76,9 @@ def plan_sizes(options: SizesOptions) -> Plan:
         )
     if options.takes_turns and len(cases) > 1:
         cases = list(_alternating(cases))
-    unavailable = []
-    for part in LOCAL_PARTS if options.has_local else ():
-        case = _local(options, part)
-        reason = _missing(part)
-        if reason is None:
-            cases.append(case)
-        else:
-            unavailable.append(Unavailable(case, reason))
-    return Plan(tuple(cases), options.rounds, options.seed, tuple(unavailable))
+    cases += [_local(options, part) for part in LOCAL_PARTS if options.has_local]
+    here, unavailable = parted(cases, missing)
+    return Plan(here, options.rounds, options.seed, unavailable)
 
 
 def _alternating(cases: Sequence[Case]) -> Iterator[Case]:
@@ -224,8 +219,11 @@ def _case(
     )
 
 
-def _missing(part: str) -> str | None:
-    """Why this part cannot be timed here; None where it can."""
+def missing(case: Case) -> str | None:
+    """Why the case cannot run on this host; None where it can."""
+    part = SizesParameters.of(case).part
+    if part is None:
+        return None
     try:
         placement("apart" if part == "other-core" else "same")
     except UsageError:

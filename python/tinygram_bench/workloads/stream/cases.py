@@ -16,11 +16,12 @@ from tinygram_bench.links.spec import parse_link
 from tinygram_bench.loads.source import BURST_MESSAGES
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import Direction, StreamParameters
-from tinygram_bench.model.result import Case, MessageBytes, Plan, Unavailable
+from tinygram_bench.model.result import Case, MessageBytes, Plan
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.model.units import format_duration_ns
 from tinygram_bench.runs.slices import MOST_SLICES, stream_slice_ns
 from tinygram_bench.ways import runtimes
+from tinygram_bench.workloads.available import parted
 from tinygram_bench.workloads.only import Named, in_words, parse_only
 from tinygram_bench.workloads.turns import in_turns, messages_ns
 
@@ -77,8 +78,7 @@ class StreamOptions(Struct, frozen=True):
 
 def plan_stream(options: StreamOptions) -> Plan:
     """The plan; cases that cannot run here are in it as unavailable. Raises UsageError."""
-    cases: list[Case] = []
-    unavailable: list[Unavailable] = []
+    asked: list[Case] = []
     rates: Sequence[float | None] = list(dict.fromkeys(options.rates_per_s)) or [None]
     producers_of_loads = dict.fromkeys(options.producers)
     for rate_per_s, producers, tls, connections in product(
@@ -89,20 +89,22 @@ def plan_stream(options: StreamOptions) -> Plan:
             case = _case(
                 *(options, runtime, strategy, rate_per_s, producers, tls, connections, direction)
             )
-            reason = (missing_for_tls() if tls else None) or runtime.missing()
-            if reason is None:
-                cases.append(case)
-            else:
-                unavailable.append(Unavailable(case, reason))
-    if not cases:
-        raise UsageError(f"nothing to run: {unavailable[0].reason}")
+            asked.append(case)
+    cases, unavailable = parted(asked, missing)
     names = [case.case_id for case in cases]
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"{name} is requested twice: name each rate and strategy once")
     if options.takes_turns and options.slice_ns is None:
-        cases = list(_in_turns(options, cases))
-    return Plan(tuple(cases), options.rounds, options.seed, tuple(unavailable))
+        cases = tuple(_in_turns(options, cases))
+    return Plan(cases, options.rounds, options.seed, unavailable)
+
+
+def missing(case: Case) -> str | None:
+    """Why the case cannot run on this host; None where it can. Raises LookupError."""
+    of_tls = missing_for_tls() if StreamParameters.of(case).tls else None
+    strategy = parse_strategy(case.strategy)
+    return of_tls or runtimes.missing(case.runtime, case.implementation, strategy)
 
 
 def warm_up_messages(max_message_bytes: int) -> int:
