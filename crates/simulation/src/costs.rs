@@ -94,10 +94,23 @@ impl Model {
     }
 }
 
+/// Which number of a measured interval is taken for what is true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// The median of the rounds.
+    Median,
+    /// Where the interval begins.
+    Low,
+    /// Where it ends.
+    High,
+}
+
 /// The costs of one machine, which `benches/costs.py` measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
-    by_name: HashMap<String, u64>,
+    /// Median, low and high.
+    by_name: HashMap<String, [u64; 3]>,
+    bound: Bound,
 }
 
 /// What is wrong with a file of costs.
@@ -140,15 +153,28 @@ impl Machine {
             let words: Vec<_> = line.split_whitespace().collect();
             let numbers: Result<Vec<u64>, _> = words[1..].iter().map(|it| it.parse()).collect();
             match numbers.as_deref() {
-                Ok([median, _, _]) => by_name.insert(words[0].to_owned(), *median),
+                Ok(&[median, low, high]) => {
+                    by_name.insert(words[0].to_owned(), [median, low, high])
+                }
                 _ => return Err(CostsError::Line(index + 1, line.to_owned())),
             };
         }
-        let machine = Self { by_name };
+        let machine = Self {
+            by_name,
+            bound: Bound::Median,
+        };
         for of_loop in [LoopKind::Resting, LoopKind::Foreign, LoopKind::Plain] {
             machine.find(of_loop)?;
         }
         Ok(machine)
+    }
+
+    /// The machine on which every cost is at this end of its interval.
+    pub fn at(&self, bound: Bound) -> Self {
+        Self {
+            bound,
+            ..self.clone()
+        }
     }
 
     /// What things take in a loop of this kind.
@@ -160,7 +186,7 @@ impl Machine {
         let cost = |name: &str| {
             self.by_name
                 .get(name)
-                .copied()
+                .map(|interval| interval[self.bound as usize])
                 .ok_or_else(|| CostsError::Missing(name.to_owned()))
         };
         let (kind, tick_ns, timer_slack_ns) = match of_loop {

@@ -24,7 +24,7 @@ mod threads;
 mod wire;
 
 pub use cells::{Cell, Grid, Load, LoopKind, Program};
-pub use costs::{CONFIRMING_MODELS, Costs, CostsError, Machine, Model, TUNING_MODELS};
+pub use costs::{Bound, CONFIRMING_MODELS, Costs, CostsError, Machine, Model, TUNING_MODELS};
 pub use judge::{Judged, Summary, judge, summary};
 pub use outcome::Outcome;
 pub use run::run;

@@ -1,6 +1,7 @@
 //! What each strategy costs over grids of cells and several hosts, in virtual time.
 //!
-//!     tinygram-simulation page [COSTS]            all grids, as a page in Markdown
+//!     tinygram-simulation page [COSTS]            the grids to tune with, as a page in Markdown
+//!     tinygram-simulation confirm [COSTS]         the same loads with other seeds on other hosts
 //!     tinygram-simulation cells PART [COSTS]      every strategy in the cells with PART in their names
 //!
 //! COSTS is a file of `benches/costs.py`; without one those are used that lie beside the sources.
@@ -10,24 +11,26 @@ mod page;
 use std::process::ExitCode;
 use tinygram_simulation::Machine;
 
-const USAGE: &str = "usage: tinygram-simulation page [COSTS]\n\
+const USAGE: &str = "usage: tinygram-simulation page|confirm [COSTS]\n\
                      \x20      tinygram-simulation cells PART-OF-A-NAME [COSTS]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let told = match words[..] {
-        ["page"] => page::page(&Machine::measured()),
-        ["page", costs] => match machine_in(costs) {
-            Ok(machine) => page::page(&machine),
-            Err(wrong) => return refused(&wrong),
-        },
-        ["cells", part] => page::cells(&Machine::measured(), part),
-        ["cells", part, costs] => match machine_in(costs) {
-            Ok(machine) => page::cells(&machine, part),
-            Err(wrong) => return refused(&wrong),
-        },
+    let (told, costs): (Box<dyn Fn(&Machine) -> String>, _) = match words[..] {
+        ["page", ref costs @ ..] => (Box::new(page::page), costs),
+        ["confirm", ref costs @ ..] => (Box::new(page::confirmation), costs),
+        ["cells", part, ref costs @ ..] => (Box::new(|it| page::cells(it, part)), costs),
         _ => return refused(USAGE),
+    };
+    let machine = match costs {
+        [] => Ok(Machine::measured()),
+        [path] => machine_in(path),
+        _ => return refused(USAGE),
+    };
+    let told = match machine {
+        Ok(machine) => told(&machine),
+        Err(wrong) => return refused(&wrong),
     };
     if told.is_empty() {
         return refused("no cell has that in its name");

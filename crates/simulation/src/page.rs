@@ -5,7 +5,8 @@ use std::{
     fmt::Write,
 };
 use tinygram_simulation::{
-    CONFIRMING_MODELS, Grid, Judged, Machine, Model, Summary, TUNING_MODELS, judge, summary,
+    Bound, CONFIRMING_MODELS, Grid, Judged, Link, Machine, Model, Summary, TUNING_MODELS, judge,
+    summary,
 };
 
 /// Seeds of the arrivals.
@@ -13,27 +14,71 @@ const TUNING_SEEDS: [u64; 3] = [7, 8, 9];
 const CONFIRMING_SEEDS: [u64; 3] = [101, 102, 103];
 const WORST_SHOWN: usize = 6;
 
-/// All grids on all hosts.
+/// The grids by which rules are tuned.
 pub fn page(machine: &Machine) -> String {
-    let tuning = judged(Grid::whole, machine, &TUNING_MODELS, &TUNING_SEEDS);
-    let confirming = judged(Grid::whole, machine, &CONFIRMING_MODELS, &CONFIRMING_SEEDS);
-    let slow = judged(
-        Grid::slow_programs,
-        machine,
-        &TUNING_MODELS,
-        &TUNING_SEEDS[..1],
-    );
-    let threads = judged(Grid::threads, machine, &TUNING_MODELS, &TUNING_SEEDS);
-    let other_threads = judged(
-        Grid::threads,
-        machine,
-        &CONFIRMING_MODELS,
-        &CONFIRMING_SEEDS,
-    );
+    let on_hosts = |grid: GridOf| judged(grid, machine, &TUNING_MODELS, &TUNING_SEEDS);
+    let loops = on_hosts(Grid::whole);
+    let threads = on_hosts(Grid::threads);
     let mut page = String::from("# Strategies in virtual time\n\n");
+    told(&mut page, &loops, &threads);
+    page.push('\n');
+    page.push_str(METHOD);
+    part(&mut page, "Loops, on loopback and over links", &loops);
+    part(&mut page, "Threads that share a connection", &threads);
+    for (title, grid) in OTHER_GRIDS {
+        let found = judged(grid, machine, &TUNING_MODELS, &TUNING_SEEDS[..1]);
+        part(&mut page, title, &found);
+    }
+    ends_of_intervals(&mut page, machine);
+    page
+}
+
+/// The same loads with seeds and on hosts with which nothing was tuned: to be looked at once, when a rule is
+/// finished.
+pub fn confirmation(machine: &Machine) -> String {
+    let on_hosts = |grid: GridOf| judged(grid, machine, &CONFIRMING_MODELS, &CONFIRMING_SEEDS);
+    let loops = on_hosts(Grid::whole);
+    let threads = on_hosts(Grid::threads);
+    let mut page =
+        String::from("# Strategies in virtual time, on other hosts and with other seeds\n\n");
+    told(&mut page, &loops, &threads);
+    page.push('\n');
+    part(&mut page, "Loops, on loopback and over links", &loops);
+    part(&mut page, "Threads that share a connection", &threads);
+    page
+}
+
+/// Grids of which one seed suffices.
+const OTHER_GRIDS: [(&str, GridOf); 4] = [
+    (
+        "Programs that compute 5, 20 or 60 µs before each message",
+        Grid::slow_programs,
+    ),
+    (
+        "Loops over a link whose receiver delays its acknowledgements",
+        |seed| Grid {
+            links: vec![Link::of_rtt_ms(1).delaying_acks()],
+            ..Grid::small(seed)
+        },
+    ),
+    ("Threads over links of 1 and 20 ms", |seed| Grid {
+        links: vec![Link::of_rtt_ms(1), Link::of_rtt_ms(20)],
+        ..Grid::threads(seed)
+    }),
+    (
+        "Threads over a link whose receiver delays its acknowledgements",
+        |seed| Grid {
+            links: vec![Link::of_rtt_ms(1).delaying_acks()],
+            ..Grid::threads(seed)
+        },
+    ),
+];
+
+/// The answer.
+fn told(page: &mut String, loops: &Both, threads: &Both) {
     for (name, natural, all) in [
-        ("loops, paced", "tick", &tuning.0),
-        ("loops, flat out", "tick", &tuning.1),
+        ("loops, paced", "tick", &loops.0),
+        ("loops, flat out", "tick", &loops.1),
         ("threads, paced", "combine", &threads.0),
         ("threads, flat out", "combine", &threads.1),
     ] {
@@ -49,47 +94,56 @@ pub fn page(machine: &Machine) -> String {
             100.0 * (fixed.worst - 1.0),
         );
     }
-    beside_competitive(&mut page, "loops", [&tuning, &confirming]);
-    beside_competitive(&mut page, "threads", [&threads, &other_threads]);
-    page.push('\n');
-    page.push_str(METHOD);
-    part(&mut page, "Hosts and seeds of the tuning grid", &tuning);
-    part(&mut page, "Other hosts and other seeds", &confirming);
-    part(
-        &mut page,
-        "Programs that compute 5, 20 or 60 µs before each message",
-        &slow,
-    );
-    part(&mut page, "Threads that share a connection", &threads);
-    part(
-        &mut page,
-        "Threads on other hosts and with other seeds",
-        &other_threads,
-    );
-    page
+    for (name, both) in [("loops", loops), ("threads", threads)] {
+        let of_all = both.0.iter().chain(&both.1);
+        let worst = of_all
+            .max_by(|one, other| one.beside_competitive.total_cmp(&other.beside_competitive))
+            .expect("a grid has cells");
+        let _ = writeln!(
+            page,
+            "- {name}: `adaptive` that holds for 300 µs at most costs no more than {:.2} times `competitive` with the price \
+             of a write\n  ({}, {}).",
+            worst.beside_competitive, worst.cell, worst.model,
+        );
+    }
 }
 
-/// The greatest factor by which `adaptive` within 300 µs costs more than `competitive`.
-fn beside_competitive(page: &mut String, name: &str, grids: [&Both; 2]) {
-    let [tuning, confirming] = grids.map(|both| {
-        both.0
-            .iter()
-            .chain(&both.1)
-            .max_by(|one, other| one.beside_competitive.total_cmp(&other.beside_competitive))
-            .expect("a grid has cells")
-    });
+/// What would be told if every cost were where its measured interval begins, or ends.
+fn ends_of_intervals(page: &mut String, machine: &Machine) {
     let _ = writeln!(
         page,
-        "- {name}: `adaptive` that holds for 300 µs at most costs no more than {:.2} times `competitive` with the price of a \
-         write\n  ({}, {}); on other hosts and with other seeds {:.2} times.",
-        tuning.beside_competitive, tuning.cell, tuning.model, confirming.beside_competitive,
+        "## Costs at the ends of their measured intervals\n\n\
+         `adaptive` on the host as measured, over the loads on loopback.\n\n\
+         | costs | cells | worst | mean | above 1.10 |\n|---|---|--:|--:|--:|"
     );
+    for (end, bound) in [
+        ("where the intervals begin", Bound::Low),
+        ("medians", Bound::Median),
+        ("where the intervals end", Bound::High),
+    ] {
+        let machine = machine.at(bound);
+        for (name, grid) in [("loops", Grid::small as GridOf), ("threads", Grid::threads)] {
+            let (mut all, flat_out) =
+                judged(grid, &machine, &TUNING_MODELS[..1], &TUNING_SEEDS[..1]);
+            all.extend(flat_out);
+            let it = of("adaptive", &all);
+            let _ = writeln!(
+                page,
+                "| {end} | {name} | {:.2} | {:.3} | {} of {} |",
+                it.worst, it.mean, it.above_10_percent, it.cells
+            );
+        }
+    }
 }
 
 /// Every strategy in the cells that have `part` in their names, on each host; empty: there is none.
 pub fn cells(machine: &Machine, part: &str) -> String {
     let mut text = String::new();
-    for grid in [Grid::whole, Grid::slow_programs, Grid::threads] {
+    let others = OTHER_GRIDS.map(|(_, grid)| grid);
+    for grid in [Grid::whole as GridOf, Grid::threads]
+        .into_iter()
+        .chain(others)
+    {
         let mut cells = grid(TUNING_SEEDS[0]).cells();
         cells.retain(|cell| cell.name.contains(part));
         for model in &TUNING_MODELS {
@@ -105,7 +159,7 @@ const METHOD: &str = "\
 The library's own `Coalescer` decides in models of three loops: an event loop that says when it rests, one that does not
 (uvloop), and a program's own loop; and of threads that share a connection, on the core of the thread that writes for them and
 beside it. What calls, iterations, sleeps and writes cost was measured (`make costs`), and is scaled to
-ten hosts. A cell is a load (1,000 to 200,000 messages a second, constant, Poisson and on/off, 1 to 64 at an instant; or flat
+five hosts here, and to five others in what confirms it. A cell is a load (1,000 to 200,000 messages a second, constant, Poisson and on/off, 1 to 64 at an instant; or flat
 out), a program that yields to its loop after sending or waits at once, and loopback or a link of 1 or 20 ms RTT. The price is mean
 delay + CPU time of a message; flat out, and where no fixed strategy keeps up, the time of a message. Ratios are to the best fixed
 strategy of the cell. There is no clock and no noise in it: the same each time.

@@ -31,6 +31,14 @@ impl Link {
             delays_acks: false,
         }
     }
+
+    /// The same, whose receiver delays acknowledgements.
+    pub const fn delaying_acks(self) -> Self {
+        Self {
+            delays_acks: true,
+            ..self
+        }
+    }
 }
 
 impl std::fmt::Display for Link {
