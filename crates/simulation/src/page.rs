@@ -158,14 +158,16 @@ pub fn cells(machine: &Machine, part: &str) -> String {
 const METHOD: &str = "\
 The library's own `Coalescer` decides in models of three loops: an event loop that says when it rests, one that does not
 (uvloop), and a program's own loop; and of threads that share a connection, on the core of the thread that writes for them and
-beside it. What calls, iterations, sleeps and writes cost was measured (`make costs`), and is scaled to
-five hosts here, and to five others in what confirms it. A cell is a load (1,000 to 200,000 messages a second, constant, Poisson and on/off, 1 to 64 at an instant; or flat
-out), a program that yields to its loop after sending or waits at once, and loopback or a link of 1 or 20 ms RTT. The price is mean
-delay + CPU time of a message; flat out, and where no fixed strategy keeps up, the time of a message. Ratios are to the best fixed
-strategy of the cell. There is no clock and no noise in it: the same each time.
+beside it. What calls, iterations, sleeps and writes cost was measured (`make costs`), and is scaled to five hosts; five others
+are for confirming a finished rule (`make simulation-confirm`). A cell is a load (1,000 to 200,000 messages a second, constant,
+Poisson and on/off, 1 to 64 at an instant; or flat out), a program that yields to its loop after sending or waits at once, and
+loopback or a link of 1 or 20 ms RTT. The price is mean delay + CPU time of a message; flat out, and where no fixed strategy
+keeps up, the time of a message. Ratios are to the best fixed strategy of the cell. There is no clock and no noise in it: the
+same each time.
 
-What it leaves out: the receiver's work beyond waking and reading, other connections, waits for a lock, caches, a host that takes the core away,
-what it costs to tell a thread and to change to it, which is guessed (2.5 and 5 µs), and as fixed strategies holds between 10 and 100 µs. `nagle` pays for a write of each message in full.
+What it leaves out: the receiver's work beyond waking and reading, other connections, waits for a lock, caches, a host that
+takes the core away, what it costs to tell a thread and to change to it, which is guessed (2.5 and 5 µs), and as fixed
+strategies holds between 10 and 100 µs. `nagle` pays for a write of each message in full.
 
 ";
 
