@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+from itertools import groupby
 
 import pytest
 from msgspec.structs import replace
@@ -12,13 +13,15 @@ from tests.support.command import Command
 from tests.support.waiting import wait_until
 
 from tinygram_bench import _native
+from tinygram_bench.cli.commands.trust import _order
 from tinygram_bench.loads.planted import PlantedSource
 from tinygram_bench.model import store
 from tinygram_bench.model.parameters import StreamParameters, StudySwitches
 from tinygram_bench.model.result import Case, Figure, Plan, Result, Run
 from tinygram_bench.report.table import Pen
-from tinygram_bench.statistics.workloads.loads import Load
+from tinygram_bench.statistics.workloads.loads import Load, turns_of
 from tinygram_bench.trust import freezing, text
+from tinygram_bench.trust.both_ways import LONE
 from tinygram_bench.trust.judging import (
     BothWays,
     Counted,
@@ -48,6 +51,24 @@ def test_each_load_is_compared_with_itself_beside_planted_differences() -> None:
     loads = {base: {Load.of(c) for c in in_turns if c.case_id.startswith(base)} for base in bases}
     assert all(len(each) == 1 for each in loads.values())
     assert {variant for _, variant in names} == {"", "again", "spin", "sleep", "byte", "frozen"}
+
+
+def test_those_that_run_alone_are_on_both_sides_of_the_same_ones_in_slices() -> None:
+    plan = plan_trust(replace(OPTIONS, is_against_lone=True))
+    cases = {case.case_id: case for case in plan.cases}
+    order = [variant_of(case.case_id) for case in _order(plan, 0, ())]
+    assert len(order) == len(set(order)) == len(cases)
+    twins = [base for base, variant in order if variant == LONE]
+    assert len(twins) > 50
+    for load in {turns_of(cases[base]) for base in twins}:
+        of_load = [base for base in twins if turns_of(cases[base]) == load]
+        found = [variant == LONE for base, variant in order if base in of_load]
+        sides = [(is_lone, len(list(of))) for is_lone, of in groupby(found)]
+        assert sides == [
+            (True, (len(of_load) + 1) // 2),
+            (False, len(of_load)),
+            (True, len(of_load) // 2),
+        ]
 
 
 def test_a_case_without_a_difference_takes_its_messages_by_the_same_code_as_one_with() -> None:

@@ -29,14 +29,12 @@ def ordered(plan: Plan, round: int, _finished: Sequence[Run] = ()) -> list[Case]
 
 
 def _groups(cases: Iterable[Case]) -> Iterator[list[Case]]:
-    """Each case that runs alone, and then those that take turns, together."""
-    in_turns: dict[Hashable, list[Case]] = {}
+    """Each case that runs alone, and those that take turns together, where the first of them is."""
+    groups: dict[Hashable, list[Case]] = {}
     for case in cases:
-        if is_alone(case):
-            yield [case]
-        else:
-            in_turns.setdefault(turns_of(case), []).append(case)
-    yield from in_turns.values()
+        key = case.case_id if is_alone(case) else turns_of(case)
+        groups.setdefault(key, []).append(case)
+    yield from groups.values()
 
 
 def run_plan(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
@@ -28,8 +28,9 @@ from tinygram_bench.runs.bench import Bench, running
 from tinygram_bench.runs.rounds import ordered
 from tinygram_bench.runs.slices import SLICE_NS
 from tinygram_bench.runs.workload import Workload
+from tinygram_bench.statistics.workloads.loads import turns_of
 from tinygram_bench.trust import text
-from tinygram_bench.trust.both_ways import LINK
+from tinygram_bench.trust.both_ways import LINK, LONE
 from tinygram_bench.trust.freezing import frozen
 from tinygram_bench.trust.judging import judged, noise_floor_of, with_warnings
 from tinygram_bench.trust.plan import FROZEN, TrustOptions, plan_trust, variant_of
@@ -145,10 +146,20 @@ def _keep(floor: NoiseFloor | None) -> None:
 
 
 def _order(plan: Plan, round: int, _finished: Sequence[Run]) -> Iterable[Case]:
-    """All cases in a random order; the one whose receiver is stopped only once."""
+    """All loads in a random order; the case whose receiver is stopped only once.
+
+    Of those that run alone and in slices, half run alone before the slices of their load, and half
+    after them, so that both meet the same host.
+    """
+    in_slices = {case.case_id: turns_of(case) for case in plan.cases}
+    loads: dict[Hashable, tuple[list[Case], list[Case]]] = {}
     for case in ordered(plan, round):
-        if round == 0 or variant_of(case.case_id)[1] != FROZEN:
-            yield case
+        base, variant = variant_of(case.case_id)
+        if variant != FROZEN or round == 0:
+            key = in_slices[base if variant == LONE else case.case_id]
+            loads.setdefault(key, ([], []))[variant == LONE].append(case)
+    for sliced, alone in loads.values():
+        yield from (*alone[::2], *sliced, *alone[1::2])
 
 
 def _run_cases(bench: Bench, cases: Sequence[Case], round: int) -> list[Run]:
