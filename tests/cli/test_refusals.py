@@ -96,7 +96,10 @@ BY_COMMAND: dict[str, Wrong] = {
         (("--only", "strategy=nagle:10us"), ("'nagle'", "takes no duration")),
         (("--tls", "--runtime", "native"), ("runtime=native over TLS", "loop: nagle, nodelay")),
         (("--tls", "--only", "threads/tinygram/adaptive"), ("implementation=tinygram", "over TLS")),
-        (("--tls", "--strategy", "more"), ("strategy=more over TLS", "loop: nagle, nodelay")),
+        (
+            ("--tls", "--runtime", "threads", "--strategy", "more"),
+            ("strategy=more over TLS", "threads: nagle, nodelay"),
+        ),
         (("--tls", "--producers", "2", "--runtime", "loop"), ("over TLS", "runtime=threads")),
         (("--tls", "--receiver-command", "true"), ("--tls cannot be combined with", "ours")),
         (("--tls", "--cross-check"), ("--tls cannot be combined with --cross-check",)),

@@ -17,10 +17,10 @@ const USAGE: &str = "usage: tinygram-simulation page|confirm [COSTS]\n\
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let (told, costs): (Box<dyn Fn(&Machine) -> String>, _) = match words[..] {
-        ["page", ref costs @ ..] => (Box::new(page::page), costs),
-        ["confirm", ref costs @ ..] => (Box::new(page::confirmation), costs),
-        ["cells", part, ref costs @ ..] => (Box::new(|it| page::cells(it, part)), costs),
+    let (told, costs): (&dyn Fn(&Machine) -> String, _) = match words[..] {
+        ["page", ref costs @ ..] => (&page::page, costs),
+        ["confirm", ref costs @ ..] => (&page::confirmation, costs),
+        ["cells", part, ref costs @ ..] => (&move |it: &Machine| page::cells(it, part), costs),
         _ => return refused(USAGE),
     };
     let machine = match costs {

@@ -118,12 +118,13 @@ def plan_rr(options: RrOptions) -> Plan:
 def missing(case: Case) -> str | None:
     """Why the case cannot run on this host; None where it can. Raises LookupError."""
     parameters = RrParameters.of(case)
-    there = _runtimes(parameters.connections)
-    if case.runtime not in there:
-        raise LookupError(f"no callers on {case.runtime} with {parameters.connections}")
+    there = ON_MANY if parameters.connections == MANY else RUNTIMES
+    known = there.get(f"{case.runtime}/{case.implementation}") or there.get(case.runtime)
+    if known is None:
+        raise LookupError(f"no callers on {case.runtime}: there are {', '.join(there)}")
     of_tls = missing_for_tls() if parameters.tls else None
     of_server = packages.missing(("uvloop",) if parameters.server_runtime == "uvloop" else ())
-    return of_tls or of_server or there[case.runtime].missing()
+    return of_tls or of_server or known.missing()
 
 
 def _case(
