@@ -185,6 +185,12 @@ PARSERS: dict[str, tuple[Callable[[bytes], object], tuple[type[Exception], ...]]
     "the handshake of a client": (handshake_of_a_client, (OSError,)),
     "what follows the handshake": (record_after_the_handshake, (OSError,)),
 }
+EXAMPLES = {
+    "what a server says after its welcome": 25,
+    "the handshake of a client": 50,
+    "what follows the handshake": 25,
+}
+"""Where each example makes a connection, or a handshake; 200 of the others."""
 
 
 @pytest.mark.parametrize("name", PARSERS)
@@ -192,7 +198,9 @@ def test_a_parser_refuses_what_it_does_not_know_and_raises_nothing_else(name: st
     parse, refusals = PARSERS[name]
     until_s = time.monotonic() + SECONDS / len(PARSERS)
 
-    @settings(max_examples=200 if not SECONDS else 5_000, derandomize=not SECONDS)
+    examples = EXAMPLES.get(name, 200)
+
+    @settings(max_examples=examples if not SECONDS else 25 * examples, derandomize=not SECONDS)
     @given(LINES)
     def check(line: bytes) -> None:
         try:
