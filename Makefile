@@ -208,18 +208,18 @@ costs: build ## measure what calls, sleeps and writes cost here, for the simulat
 SIMULATION := results/published/simulation
 
 .PHONY: simulation
-simulation: ## what each strategy costs in virtual time, into results/published/simulation.md; a minute
-	$(CARGO) run --quiet --release --locked --package tinygram-simulation page > $(SIMULATION).new
-	mv $(SIMULATION).new $(SIMULATION).md
+simulation: ## what each strategy costs in virtual time, into results/published/simulation.md; two minutes
+	$(CARGO) run --quiet --release --locked --package tinygram-simulation page > $(SIMULATION).md.new
+	mv $(SIMULATION).md.new $(SIMULATION).md
 
 .PHONY: kernel-tls
-kernel-tls: $(STAMPS)/real ## run the tests of TLS in the kernel on user-mode Linux; needs user-mode-linux and kmod
+kernel-tls: $(STAMPS)/dev ## run the tests of TLS in the kernel on user-mode Linux; needs user-mode-linux and kmod
 	scripts/in-user-mode-linux $(BIN)/pytest -k kernel tests/tls
 
 .PHONY: simulation-confirm
 simulation-confirm: ## the same on hosts and with seeds that nothing is tuned with, for when a rule is finished
-	$(CARGO) run --quiet --release --locked --package tinygram-simulation confirm > $(SIMULATION).new
-	mv $(SIMULATION).new $(SIMULATION)-confirm.md
+	$(CARGO) run --quiet --release --locked --package tinygram-simulation confirm > $(SIMULATION)-confirm.md.new
+	mv $(SIMULATION)-confirm.md.new $(SIMULATION)-confirm.md
 
 # SET: seeds and sizes (tuning, or confirm, which is measured once; AGAIN=1: once more). PAGE: where
 # the page goes.

@@ -74,7 +74,7 @@ def test_what_cannot_run_here_and_what_could_not_before_are_told_apart(tmp_path:
     }
     assert reasons == {
         cases[1].case_id: "no nagle on loop by nobody",
-        cases[2].case_id: "before.json does not have it either: it had none",
+        cases[2].case_id: "it could not run where the plan was first measured: it had none",
     }
 
 

@@ -109,7 +109,8 @@ def token_in_front(line: bytes) -> None:
 
 def answer_to_a_client(line: bytes) -> None:
     """After a `Welcome`: whatever a server says, the client's process ends when that is over."""
-    ended_after(wire.line_of(wire.Welcome({}, TOKEN)), line.replace(b"\n", b" ") + b"\n")
+    ended = ended_after(line.replace(b"\n", b" ") + b"\n")
+    assert "welcomed" not in (ended.failure or "") or b'"Welcome"' in line or b'"Queued"' in line
 
 
 def cluster_host(line: bytes) -> None:
@@ -190,7 +191,7 @@ EXAMPLES = {
     "the handshake of a client": 50,
     "what follows the handshake": 25,
 }
-"""Where each example makes a connection, or a handshake; 200 of the others."""
+"""How many examples a parser gets; fewer than 200 where each makes a connection or a handshake."""
 
 
 @pytest.mark.parametrize("name", PARSERS)

@@ -53,7 +53,7 @@ def check(command: Command, *words: str) -> None:
 
 
 def test_every_runtime_takes_turns_flat_out(command: Command) -> None:
-    strategies = ("nodelay", "cork", "adaptive")
+    strategies = ("nodelay", "cork", "adaptive", "tick", "timer:10us")
     check(command, "--all", *(word for name in strategies for word in ("--strategy", name)))
 
 

@@ -41,6 +41,7 @@ pub fn confirmation(machine: &Machine) -> String {
     let threads = on_hosts(Grid::threads);
     let mut page =
         String::from("# Strategies in virtual time, on other hosts and with other seeds\n\n");
+    page.push_str("The same loads as in [simulation.md](simulation.md), which has the method, on five other hosts.\n\n");
     told(&mut page, &loops, &threads);
     page.push('\n');
     part(&mut page, "Loops, on loopback and over links", &loops);
@@ -74,7 +75,7 @@ const OTHER_GRIDS: [(&str, GridOf); 4] = [
     ),
 ];
 
-/// The answer.
+/// How much `adaptive` costs more than the best fixed strategy, a line for each grid.
 fn told(page: &mut String, loops: &Both, threads: &Both) {
     for (name, natural, all) in [
         ("loops, paced", "tick", &loops.0),
@@ -163,7 +164,7 @@ are for confirming a finished rule (`make simulation-confirm`). A cell is a load
 Poisson and on/off, 1 to 64 at an instant; or flat out), a program that yields to its loop after sending or waits at once, and
 loopback or a link of 1 or 20 ms RTT. The price is mean delay + CPU time of a message; flat out, and where no fixed strategy
 keeps up, the time of a message. Ratios are to the best fixed strategy of the cell. There is no clock and no noise in it: the
-same each time.
+same each time. The first two grids have three seeds, the others one.
 
 What it leaves out: the receiver's work beyond waking and reading, other connections, waits for a lock, caches, a host that
 takes the core away, what it costs to tell a thread and to change to it, which is guessed (2.5 and 5 µs), and as fixed

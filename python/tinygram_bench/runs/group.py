@@ -298,7 +298,8 @@ def _round_trip_ns(up: _Up | Run) -> int:
 
 
 def _started(start_ns: int, side: _Side) -> _Side:
-    with side.up.turn.explaining():
+    # Without waiting: the others are told next, and have little time.
+    with side.up.turn.explaining(grace_s=0):
         side.waiting.start(start_ns)
     return side
 

@@ -29,12 +29,16 @@ def ordered(plan: Plan, round: int, _finished: Sequence[Run] = ()) -> list[Case]
 
 
 def _groups(cases: Iterable[Case]) -> Iterator[list[Case]]:
-    """Each case that runs alone, and those that take turns together, where the first of them is."""
-    groups: dict[Hashable, list[Case]] = {}
-    for case in cases:
+    """Each case that runs alone, and those that take turns, together.
+
+    They are where the middle one of them is: where the first is, large groups would come early.
+    """
+    groups: dict[Hashable, list[tuple[int, Case]]] = {}
+    for place, case in enumerate(cases):
         key = case.case_id if is_alone(case) else turns_of(case)
-        groups.setdefault(key, []).append(case)
-    yield from groups.values()
+        groups.setdefault(key, []).append((place, case))
+    for group in sorted(groups.values(), key=lambda group: group[len(group) // 2][0]):
+        yield [case for _, case in group]
 
 
 def run_plan(

@@ -241,21 +241,21 @@ class Turn:
         return (*self._watched, *self._unwatched)
 
     @contextmanager
-    def explaining(self) -> Iterator[None]:
+    def explaining(self, grace_s: float = _GRACE_S) -> Iterator[None]:
         """Have a failure of the block say which host was lost, and how an unwatched program ended.
 
-        The latter's connections end just before it; a lost host has others on the stage dismissed,
-        which may be the first to fail. Raises RunError.
+        The latter's connections end just before it, so that it is waited for; a lost host has
+        others on the stage dismissed, which may be the first to fail. Raises RunError.
         """
         try:
             yield
         except RunError as failure:
-            raise self._explained(failure) from failure
+            raise self._explained(failure, grace_s) from failure
 
-    def _explained(self, failure: RunError) -> RunError:
+    def _explained(self, failure: RunError, grace_s: float) -> RunError:
         cut_off = [child.process for child in self.stage.children if child.process.is_cut_off]
         lost = dict.fromkeys(each.failure for each in cut_off if each.failure)
-        ended = [program for program in self._unwatched if program.wait_ended(_GRACE_S)]
+        ended = [program for program in self._unwatched if program.wait_ended(grace_s)]
         said = str(failure)
         before = [each for each in lost if each not in said]
         how = (program.failure or f"the {program.role} has ended" for program in ended)

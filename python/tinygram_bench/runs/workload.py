@@ -65,6 +65,10 @@ class Workload(ABC):
         """How long an exchange may take."""
         return case.parameters.timeout_ns / 1e9
 
+    def missing(self, case: Case) -> str | None:  # noqa: ARG002 - others look
+        """Why the case cannot run on this host; None where it can. Raises LookupError."""
+        return None
+
     @abstractmethod
     def listen(self, turn: Turn) -> Address | None:
         """Have the far end listen; None where there is none. Raises OSError and RunError."""

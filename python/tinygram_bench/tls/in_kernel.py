@@ -38,15 +38,21 @@ def connected(sock: socket.socket, context: ssl.SSLContext, server_name: str) ->
     try:
         context.keylog_filename = f"/proc/self/fd/{log}"
         wrapped = context.wrap_socket(sock, server_hostname=server_name)
-        check_agreed(wrapped)
-        key, iv = _key_and_iv(_secret_in(os.pread(log, os.fstat(log).st_size, 0).decode()))
+        try:
+            check_agreed(wrapped)
+            key, iv = _key_and_iv(_secret_in(os.pread(log, os.fstat(log).st_size, 0).decode()))
+        except BaseException:
+            wrapped.close()
+            raise
     finally:
+        context.keylog_filename = os.devnull  # It has the file open, too.
         os.close(log)
     ours = socket.socket(fileno=wrapped.detach())
     try:
         ours.setsockopt(socket.IPPROTO_TCP, TCP_ULP, b"tls")
         ours.setsockopt(_SOL_TLS, _TLS_TX, _info(key, iv))
     except OSError as error:
+        ours.close()
         # Such as ENOENT, where a module of the cipher is missing.
         raise OSError(f"the kernel does not take {CIPHER}: {error.strerror}") from error
     return ours
@@ -65,7 +71,7 @@ def _secret_in(log: str) -> bytes:
 
 
 def _key_and_iv(secret: bytes) -> tuple[bytes, bytes]:
-    """RFC 8446, 7.3."""
+    """The key and the nonce of records that follow from a traffic secret (RFC 8446, 7.3)."""
     return _expanded(secret, b"key", _KEY_BYTES), _expanded(secret, b"iv", _IV_BYTES)
 
 

@@ -217,18 +217,22 @@ def runtimes_with(tls: bool, connections: int = 1) -> tuple[Runtime, ...]:
     return (*encrypting, KERNEL_TLS)
 
 
-def runtime(name: str, implementation: str, strategy: Strategy, connections: int = 1) -> Runtime:
-    """The runtime that sends in that way. Raises LookupError."""
-    there = (*runtimes_with(tls=False, connections=connections), KERNEL_TLS)
+def runtime(
+    name: str, implementation: str, strategy: Strategy, connections: int = 1, *, tls: bool = False
+) -> Runtime:
+    """The runtime that sends in that way, the kernel's TLS with `tls` alone. Raises LookupError."""
+    there = ON_MANY if connections > 1 else (*RUNTIMES, *((KERNEL_TLS,) if tls else ()))
     return _in(there, name, implementation, strategy)
 
 
-def missing(name: str, implementation: str, strategy: Strategy) -> str | None:
-    """Why that way cannot send here, on one connection or many; None where it can.
+def missing(name: str, implementation: str, strategy: Strategy, *, tls: bool) -> str | None:
+    """Why that way cannot send here; None where it can.
 
-    Raises LookupError for a way that there is not.
+    On one connection or many: the hosts of a cluster share a case's connections, and may have one
+    each. Raises LookupError for a way that there is not.
     """
-    return _in((*RUNTIMES, *ON_MANY, KERNEL_TLS), name, implementation, strategy).missing()
+    there = (*RUNTIMES, *ON_MANY, *((KERNEL_TLS,) if tls else ()))
+    return _in(there, name, implementation, strategy).missing()
 
 
 def _in(there: Sequence[Runtime], name: str, implementation: str, strategy: Strategy) -> Runtime:

@@ -8,7 +8,10 @@ from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Case, Unavailable
 
 Missing = Callable[[Case], str | None]
-"""Why a case cannot run here; None where it can. Raises LookupError for a way that is not known."""
+"""Why a case cannot run here; None where it can.
+
+Raises LookupError for a way that is not known, and UsageError for such a strategy.
+"""
 
 
 def parted(
@@ -31,5 +34,5 @@ def parted(
 def _reason(case: Case, missing: Missing) -> str | None:
     try:
         return missing(case)
-    except LookupError as error:
+    except (LookupError, UsageError) as error:
         return str(error)

@@ -27,25 +27,22 @@ from tinygram_bench.report.table import Pen
 from tinygram_bench.runs.workload import Workload
 from tinygram_bench.statistics.changes.comparable import hindrances, other_differences
 from tinygram_bench.statistics.changes.comparison import compare_results
-from tinygram_bench.workloads.available import Missing, parted
-from tinygram_bench.workloads.echo import cases as echo_cases
+from tinygram_bench.workloads.available import parted
 from tinygram_bench.workloads.echo.run import Echo
-from tinygram_bench.workloads.fanout import cases as fanout_cases
 from tinygram_bench.workloads.fanout.run import Fanout
-from tinygram_bench.workloads.rr import cases as rr_cases
 from tinygram_bench.workloads.rr.run import Rr
-from tinygram_bench.workloads.sizes import cases as sizes_cases
 from tinygram_bench.workloads.sizes.run import Sizes
-from tinygram_bench.workloads.stream import cases as stream_cases
 from tinygram_bench.workloads.stream.run import Stream
 
-_WORKLOADS: Mapping[str, tuple[Callable[[int], Workload], Missing]] = {
-    "stream": (Stream, stream_cases.missing),
-    "rr": (Rr, rr_cases.missing),
-    "echo": (Echo, echo_cases.missing),
-    "fanout": (Fanout, fanout_cases.missing),
-    "sizes": (Sizes, sizes_cases.missing),
+_WORKLOADS: Mapping[str, Callable[[int], Workload]] = {
+    "stream": Stream,
+    "rr": Rr,
+    "echo": Echo,
+    "fanout": Fanout,
+    "sizes": Sizes,
 }
+
+_BEFORE = "it could not run where the plan was first measured: "
 
 
 def rerun(
@@ -67,8 +64,8 @@ def rerun(
     What differs in the environment is told first; the result is stored like any other.
     """
     earlier = stored.load(file)
-    workload, missing = _workload_of(earlier, file)
-    plan = _of_this_host(earlier.plan, missing, file)
+    workload = _workload_of(earlier, file)
+    plan = _of_this_host(earlier.plan, workload, file)
     if not run_commands:
         _refuse_commands(plan, file)
     if json is not None and store.real_path(json) == store.real_path(file):
@@ -100,29 +97,28 @@ def rerun(
     return code
 
 
-def _of_this_host(plan: Plan, missing: Missing, file: Path) -> Plan:
+def _of_this_host(plan: Plan, workload: Workload, file: Path) -> Plan:
     """The plan, whose cases that cannot run here are unavailable. Raises UsageError.
 
     What the file's host could not run stays out: there would be nothing to compare it with.
     """
-    here, not_here = parted(plan.cases, missing)
+    here, not_here = parted(plan.cases, workload.missing)
     if not_here and plan.sweep is not None:
         raise UsageError(
             f"{file} cannot be measured again here: {not_here[0].case.case_id}: "
             f"{not_here[0].reason}; each point of a sweep has the same cases"
         )
-    before = (
-        Unavailable(each.case, f"{file} does not have it either: {each.reason}")
-        for each in plan.unavailable
-    )
+    before = (Unavailable(each.case, _before(each.reason)) for each in plan.unavailable)
     return msgspec.structs.replace(plan, cases=here, unavailable=(*not_here, *before))
 
 
-def _workload_of(earlier: Result, file: Path) -> tuple[Workload, Missing]:
-    """What runs the plan's cases, and says which of them cannot run here.
+def _before(reason: str) -> str:
+    """A reason of the host on which a plan was first measured, however often it is since."""
+    return reason if reason.startswith(_BEFORE) else f"{_BEFORE}{reason}"
 
-    Raises UsageError where the file does not say enough.
-    """
+
+def _workload_of(earlier: Result, file: Path) -> Workload:
+    """What runs the plan's cases. Raises UsageError where the file does not say enough."""
     names = {case.workload for case in earlier.plan.cases}
     remedy = "measure anew with the command of its workload"
     if not names:
@@ -148,8 +144,7 @@ def _workload_of(earlier: Result, file: Path) -> tuple[Workload, Missing]:
             f"{file} cannot be measured again: it is anonymous, and its plan leaves out what it "
             f"needs; {remedy}"
         )
-    made, missing = _WORKLOADS[names.pop()]
-    return made(earlier.plan.seed), missing
+    return _WORKLOADS[names.pop()](earlier.plan.seed)
 
 
 def was_awake(earlier: Result) -> bool:

@@ -133,6 +133,8 @@ def missing(case: Case) -> str | None:
     if case.runtime == EXTERNAL:
         return of_tls
     known = servers.server(case.runtime, case.implementation, parameters.server_kind)
+    if not known.supports(parse_strategy(case.strategy)):
+        raise LookupError(f"no {case.strategy} by {known.name} on {case.runtime}")
     return of_tls or known.missing()
 
 

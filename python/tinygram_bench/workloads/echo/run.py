@@ -24,6 +24,7 @@ from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.runs.stage import Address, Turn
 from tinygram_bench.runs.workload import Exchanged, TakesTurns, Waiting
 from tinygram_bench.statistics.workloads.loads import EXTERNAL
+from tinygram_bench.workloads.echo import cases
 from tinygram_bench.workloads.echo.cases import in_flight_ns
 from tinygram_bench.workloads.echo.marks import (
     Marks,
@@ -44,6 +45,9 @@ _SERVER = "server"
 
 class Echo(TakesTurns):
     """A server under test, which sends back what it reads, and a client that checks it."""
+
+    def missing(self, case: Case) -> str | None:
+        return cases.missing(case)
 
     def server_address(self, case: Case) -> Address | None:
         """The address of `--server`."""

@@ -70,7 +70,10 @@ def plan_fanout(options: FanoutOptions) -> Plan:
 def missing(case: Case) -> str | None:
     """Why the case cannot run on this host; None where it can. Raises LookupError."""
     name = FanoutParameters.of(case).server
-    return publishing.publisher(case.runtime, case.implementation, name).missing()
+    known = publishing.publisher(case.runtime, case.implementation, name)
+    if not known.supports(parse_strategy(case.strategy)):
+        raise LookupError(f"no {case.strategy} by {name} on {case.runtime}")
+    return known.missing()
 
 
 def least_slice_ns(case: Case) -> float:

@@ -9,7 +9,6 @@ from itertools import product
 from msgspec import Struct
 
 from tinygram_bench.host import packages
-from tinygram_bench.host.packages import missing_for_tls
 from tinygram_bench.links import parse_link
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import RrParameters
@@ -120,9 +119,11 @@ def missing(case: Case) -> str | None:
     parameters = RrParameters.of(case)
     there = ON_MANY if parameters.connections == MANY else RUNTIMES
     known = there.get(f"{case.runtime}/{case.implementation}") or there.get(case.runtime)
-    if known is None:
-        raise LookupError(f"no callers on {case.runtime}: there are {', '.join(there)}")
-    of_tls = missing_for_tls() if parameters.tls else None
+    if known is None or not known.supports(parse_strategy(case.strategy)):
+        raise LookupError(f"no callers by {case.strategy} on {case.runtime}")
+    if parameters.server_address is None and parameters.server_runtime not in SERVERS:
+        raise LookupError(f"no server on {parameters.server_runtime}")
+    of_tls = packages.missing_for_tls() if parameters.tls else None
     of_server = packages.missing(("uvloop",) if parameters.server_runtime == "uvloop" else ())
     return of_tls or of_server or known.missing()
 

@@ -23,6 +23,7 @@ from tinygram_bench.runs.attempts import attempt
 from tinygram_bench.runs.stage import Address, Turn
 from tinygram_bench.runs.workload import Alternates, Exchanged, strangers_told
 from tinygram_bench.statistics.workloads.sizes import TIME
+from tinygram_bench.workloads.sizes import cases
 from tinygram_bench.workloads.sizes.cases import first_sample
 from tinygram_bench.workloads.sizes.order import Cell, Order, Report, ServerOrder
 
@@ -33,6 +34,9 @@ Counters = dict[str, int | None]
 
 class Sizes(Alternates):
     """A server, and a client that takes samples; or the local parts of a sample."""
+
+    def missing(self, case: Case) -> str | None:
+        return cases.missing(case)
 
     def server_address(self, case: Case) -> Address | None:
         """The address of `--server`."""

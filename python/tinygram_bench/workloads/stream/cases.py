@@ -102,9 +102,10 @@ def plan_stream(options: StreamOptions) -> Plan:
 
 def missing(case: Case) -> str | None:
     """Why the case cannot run on this host; None where it can. Raises LookupError."""
-    of_tls = missing_for_tls() if StreamParameters.of(case).tls else None
+    tls = StreamParameters.of(case).tls
     strategy = parse_strategy(case.strategy)
-    return of_tls or runtimes.missing(case.runtime, case.implementation, strategy)
+    of_way = runtimes.missing(case.runtime, case.implementation, strategy, tls=tls)
+    return (missing_for_tls() if tls else None) or of_way
 
 
 def warm_up_messages(max_message_bytes: int) -> int:

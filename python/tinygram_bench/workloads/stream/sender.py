@@ -51,7 +51,10 @@ def main() -> int:
 
 def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
     strategy = order.strategy
-    runtime = runtimes.runtime(order.runtime, order.implementation, strategy, order.connections)
+    runtime = runtimes.runtime(
+        *(order.runtime, order.implementation, strategy, order.connections),
+        tls=order.certificate is not None,
+    )
     run = runtime.load()
     ends = met(order, orders.announce)
     sockets = ends.sockets
