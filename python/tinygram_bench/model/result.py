@@ -33,8 +33,7 @@ class MessageBytes(Value, frozen=True):
 class Case(Value, frozen=True):
     """One point: workload × runtime × implementation × strategy × link × parameters.
 
-    `rate_per_s` and `arrival` are null where the case runs flat out, and so is `burst`, but for
-    bursts of `fanout`.
+    `rate_per_s` and `arrival` are null where the case runs flat out; `burst` too, but of `fanout`.
     """
 
     case_id: str
@@ -201,8 +200,8 @@ class Run(Value, frozen=True):
     `slices`: figure → its value in each slice of a run that took turns, or, of percentiles that
     need more messages, in each block of slices; null where there were too few. Of `sizes`: in each
     cycle, or in each block of cycles. Of a cluster, rates there are the hosts' sum, `late_us` is
-    the latest host's, and the rest are means over hosts. `hosts`: each generator's part; empty
-    where the run was no cluster's.
+    the latest host's, and the rest are means over hosts. `hosts`: each generator's part, of a
+    cluster alone. `figures`: of a condensed result alone, in place of histograms and slices.
     """
 
     case_id: str
@@ -216,6 +215,7 @@ class Run(Value, frozen=True):
     sample_counts: dict[str, int] = msgspec.field(default_factory=dict)
     slices: dict[str, tuple[float | None, ...]] = msgspec.field(default_factory=dict)
     hosts: tuple[HostRun, ...] = ()
+    figures: dict[str, float] = msgspec.field(default_factory=dict)
 
 
 RunCases = Callable[[Sequence[Case], int], Sequence[Run]]
@@ -337,8 +337,7 @@ class Ending(Value, frozen=True):
 
     `looks`: how many were made, the last one at its end. `cause`: every comparison is as narrow as
     the plan asks; another round would have taken too long; it has all rounds that the plan has; or
-    a sweep has all the points that it needs.
-    `confidence`: that of a comparison that every round has.
+    a sweep has all the points that it needs. `confidence`: of a comparison that every round has.
     """
 
     rounds: int
@@ -350,11 +349,11 @@ class Ending(Value, frozen=True):
 class Result(Value, frozen=True):
     """The whole file. `cross_check` is null unless it was asked for.
 
-    `started_at`: when the measurement started, UTC, as ISO 8601 has it; `host`: the host's name,
-    null with `--anonymous`. `answer`: the sentences that say what was found. `resumptions`: when
-    the measurement went on after it had been ended; `environment` is what it was at first.
-    `ending` is null where the plan says how many rounds there are, or where it was interrupted.
-    `is_thinned`: whether its histograms are as a large page keeps them (report/page/thinning.py).
+    `started_at`: when it began, UTC, as ISO 8601 has it; `host`: the host's name, null with
+    `--anonymous`. `answer`: the sentences that say what was found. `resumptions`: when it went on
+    after it had been ended; `environment` is what it was at first. `ending` is null where the plan
+    says how many rounds there are, or where it was interrupted. `is_thinned`, `is_condensed`: it
+    is of a large page, with less in its histograms, or without any (report/page/).
     """
 
     schema_version: int
@@ -371,6 +370,7 @@ class Result(Value, frozen=True):
     resumptions: tuple[Resumption, ...] = ()
     ending: Ending | None = None
     is_thinned: bool = False
+    is_condensed: bool = False
 
     def __post_init__(self) -> None:
         """Raises ValueError where it tells of cases that its plan does not have."""

@@ -60,4 +60,6 @@ def document_of(result: Result, published: bool) -> Document:
     document = REPORTS[workload](result, published)
     if result.plan.sweep is not None:
         document = with_sweep(document, result)
+    if result.is_condensed:
+        return replace(document, answer=result.answer)
     return replace(document, answer=(*document.answer, *ending_told(result)))

@@ -85,7 +85,12 @@ def surroundings_of(result: Result, cpu: str | None = None) -> Surroundings:
     return Surroundings(
         f"{run} {brief}",
         (f"{' '.join(result.command)}: {run}", intervals, *meaning),
-        (*_cpu_quota(result), *_congestion_control(result), *_noise_floor(result)),
+        (
+            *_cpu_quota(result),
+            *_congestion_control(result),
+            *_noise_floor(result),
+            *_condensed(result),
+        ),
     )
 
 
@@ -156,6 +161,16 @@ def _congestion_control(result: Result) -> Iterator[str]:
         f"permit this user the usual one, {DEFAULT_CONGESTION_CONTROL} "
         f"({ALLOWED_SYSCTL}: {allowed or 'not known'})."
     )
+
+
+def _condensed(result: Result) -> Iterator[str]:
+    """What a result from one of the largest pages has not."""
+    if result.is_condensed:
+        yield (
+            "In the page that this result is in are the figures of each run, and not the "
+            "histograms and slices that they come from: percentile curves, timelines and --hlog "
+            "are of the result file alone."
+        )
 
 
 def _noise_floor(result: Result) -> Iterator[str]:

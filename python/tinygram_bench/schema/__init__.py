@@ -9,7 +9,7 @@ import msgspec
 
 from tinygram_bench.model.result import Result
 from tinygram_bench.schema.counters import COUNTERS
-from tinygram_bench.schema.figures import FIGURES, HISTOGRAMS
+from tinygram_bench.schema.figures import FIGURES, FIGURES_OF_RUNS, HISTOGRAMS
 from tinygram_bench.schema.properties import PROPERTIES
 
 __all__ = ["json_schema"]
@@ -27,6 +27,7 @@ def json_schema() -> dict[str, Any]:
     _list(run["counters"], {name: _in_words(*said) for name, said in COUNTERS.items()})
     _list(run["histograms"], said_of_histograms)
     _list(run["sample_counts"], said_of_histograms)
+    _list(run["figures"], {name: _in_words(*said) for name, said in FIGURES_OF_RUNS.items()})
     _list(summary["figures"], {name: _in_words(*said) for name, said in FIGURES.items()})
     return schema
 

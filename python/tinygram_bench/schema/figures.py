@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from tinygram_bench.schema.counters import Said
 from tinygram_bench.statistics.figures.runs import STATISTIC_OF_FIGURE
+from tinygram_bench.statistics.workloads import WORKLOADS
 
 HISTOGRAMS: Mapping[str, str] = {
     "latency_ns": "every message, from when it was due until its last byte was read",
@@ -34,7 +35,8 @@ HISTOGRAMS: Mapping[str, str] = {
     "first_total_ns": "the first samples (--first), which are in no other histogram",
     "part_ns": "every sample of a local part of a round trip",
     "link_lateness_ns": "every packet: how long after it was due the relay began to deliver it; "
-    "where samples alternate, of all cases of the round together",
+    "where samples alternate, of all cases of the round together, and where `is_condensed`, of all "
+    "runs over the link, in the first of them",
 }
 _STATISTICS = {
     "min": "the least",
@@ -116,10 +118,21 @@ _OF_COUNTERS: Mapping[str, Said] = {
     "model_residual_percent": ("%", "by which the cell is off the fitted law"),
 }
 
+
+def _of_histogram(histogram: str, statistic: str) -> Said:
+    return "µs", f"{_STATISTICS[statistic]} of the histogram {histogram}_ns"
+
+
 FIGURES: Mapping[str, Said] = {
     **_OF_COUNTERS,
+    **{name: _of_histogram(*made_of) for name, made_of in STATISTIC_OF_FIGURE.items()},
+}
+FIGURES_OF_RUNS: Mapping[str, Said] = {
+    **FIGURES,
     **{
-        name: ("µs", f"{_STATISTICS[statistic]} of the histogram {histogram}_ns")
-        for name, (histogram, statistic) in STATISTIC_OF_FIGURE.items()
+        f"{histogram}_mean_us": _of_histogram(histogram, "mean")
+        for workload in WORKLOADS.values()
+        for histogram in workload.histograms
     },
 }
+"""Those that a run of a condensed result can have: a summary has not every mean."""

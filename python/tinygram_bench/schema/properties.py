@@ -214,6 +214,8 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "link": "how the link was made; null: both ends are on one host",
         "hosts": "the parts of a cluster's generators; where one failed, the run has the warning "
         "`partial_cluster`, and its figures are of the others",
+        "figures": "those of its histograms and slices, where a large page has them in their "
+        "place; else empty",
     },
     "Figure": {
         "median": "over the rounds; of extremes and rare percentiles, of all samples together",
@@ -301,5 +303,7 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "ending": "how it ended, with --until or --max-time; null: without them, or not yet",
         "is_thinned": "whether a large page left out of its histograms what lies between the "
         "values that are told of them",
+        "is_condensed": "whether a large page has the figures of its runs in place of histograms "
+        "and slices; summaries, verdicts and the answer cannot be made of it again",
     },
 }

@@ -68,7 +68,8 @@ def report(
         typer.Option(
             metavar="FILE",
             help="Write every histogram to this file, as an HdrHistogram log; - is standard "
-            "output. Of a large page it has fewer different values: name the result file instead.",
+            "output. A large page has fewer different values, or none: name the result file "
+            "instead.",
         ),
     ] = None,
     markdown: Annotated[
@@ -143,11 +144,9 @@ def _page(results: Sequence[Named]) -> _Made:
     page_bytes = len(page.html.encode())
     if page_bytes <= LARGE_BYTES:
         return page.html, ""
-    how = (
-        "with its histograms thinned"
-        if page.is_thinned
-        else "most of which is the results inside it"
-    )
+    how = "most of which is the results inside it"
+    if page.is_condensed:
+        how = "without the histograms and slices of its results"
     return page.html, f"{page_bytes / 1e6:.1f} MB, {how}; pages of fewer results are smaller"
 
 
@@ -156,9 +155,18 @@ def _csv(results: Sequence[Named]) -> _Made:
 
 
 def _hlog(results: Sequence[Named]) -> _Made:
-    thinned = ", ".join(each.name for each in results if each.result.is_thinned)
-    remark = f"fewer different values of {thinned} than were measured, for a large page has no more"
-    return hdr_log(results), f"{remark}: name the result file instead" if thinned else ""
+    told = (
+        ("no histograms of {}", [each for each in results if each.result.is_condensed]),
+        (
+            "fewer different values of {} than were measured",
+            [each for each in results if each.result.is_thinned and not each.result.is_condensed],
+        ),
+    )
+    remarks = [what.format(", ".join(each.name for each in of)) for what, of in told if of]
+    if not remarks:
+        return hdr_log(results), ""
+    remark = f"{' and '.join(remarks)}, for a large page has no more: name the result file instead"
+    return hdr_log(results), remark
 
 
 _MADE: dict[str, Callable[[Sequence[Named]], _Made]] = {

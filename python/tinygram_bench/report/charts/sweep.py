@@ -25,7 +25,7 @@ from tinygram_bench.report.charts.chart import (
 from tinygram_bench.report.charts.ways import series_in_turn, told
 from tinygram_bench.report.sweeps.words import labels_of
 from tinygram_bench.statistics.figures.words import in_words, unit_of
-from tinygram_bench.statistics.sweeps.curves import Swept, swept_of
+from tinygram_bench.statistics.sweeps.curves import Swept, curves_of
 
 _AXES: Mapping[Parameter, tuple[str, float]] = {
     "hold": ("hold, µs", 1e-3),
@@ -40,7 +40,7 @@ def sweep_charts(result: Result) -> Iterator[Chart]:
     """One chart, where something other than the rate was swept, and two points have the figure."""
     if result.plan.sweep is None or result.plan.sweep.parameter not in _AXES:
         return
-    swept = swept_of(result.plan, result.runs)
+    swept = curves_of(result.plan, result.runs, result.summaries)
     rows = tuple(_rows(swept))
     if len({row["value"] for row in rows}) < 2:
         return

@@ -31,13 +31,17 @@ def hdr_log(results: Sequence[Named]) -> str:
     first_s = min(known_s, default=None)
     lines = [*_HEAD, *_thinned(results), *_start(first_s), _LEGEND]
     for each in results:
+        if each.result.is_condensed:
+            continue
         lines += _lines(each, (begun_s[each.name] or first_s or 0.0) - (first_s or 0.0))
     return "\n".join(lines) + "\n"
 
 
 def _thinned(results: Sequence[Named]) -> Iterator[str]:
     for each in results:
-        if each.result.is_thinned:
+        if each.result.is_condensed:
+            yield f"#[RESULT {_tag(each.name)} is from a large page, without its histograms.]"
+        elif each.result.is_thinned:
             yield (
                 f"#[RESULT {_tag(each.name)} is from a large page, whose histograms have fewer "
                 "different values: the least, the greatest and those at the percentiles that are "

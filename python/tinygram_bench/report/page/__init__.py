@@ -1,8 +1,9 @@
 """One HTML page of results that needs nothing from elsewhere: answer, why, charts, tables, notes.
 
 Laws: the page asks for nothing over the network, and its content policy forbids that; all text from
-a result is escaped; what a chart draws is also a table and a download; the results are inside,
-and where these make a page large, their histograms are thinned (thinning.py).
+a result is escaped; what a chart draws is also a table and a download; the results are inside.
+Where a page would be large, histograms are thinned (thinning.py); where that does not suffice, the
+charts of a sweep's single points are left out, and then histograms and slices (condensing.py).
 A section of the page is a block in page.html.jinja, and its values are in `_seen`.
 """
 
@@ -13,8 +14,8 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from itertools import groupby
 from typing import Any
@@ -32,7 +33,9 @@ from tinygram_bench.report.charts import charts_of
 from tinygram_bench.report.charts.chart import Cell, Chart
 from tinygram_bench.report.document import full_notes
 from tinygram_bench.report.exports.pictures import VEGA_LITE
+from tinygram_bench.report.page.condensing import condensed
 from tinygram_bench.report.page.thinning import thinned
+from tinygram_bench.report.surroundings import surroundings_of
 
 LARGE_BYTES = 1_500_000
 """A page is large that has more."""
@@ -45,51 +48,86 @@ _GLOBALS = "window.vegaEmbed = vegaEmbed;"
 
 
 class Page(msgspec.Struct, frozen=True):
-    """A page, and whether histograms in it are thinned, now or when a page was made of them."""
+    """A page, and whether histograms and slices are left out of it, now or of one before it."""
 
     html: str
-    is_thinned: bool
+    is_condensed: bool
+
+
+_Seen = dict[str, Any]
+"""What the template shows of a result."""
+
+
+class _Inside(msgspec.Struct, frozen=True):
+    """The results that a page holds, and the elements that hold them."""
+
+    results: Sequence[Named]
+    packed: Markup
+
+    @classmethod
+    def of(cls, results: Sequence[Named]) -> _Inside:
+        elements = (element_of(each.name, msgspec.json.encode(each.result)) for each in results)
+        return cls(results, Markup("\n".join(elements)))
 
 
 def page_of(results: Sequence[Named], version: str) -> Page:
-    """The page; `version`: that of the tinygram that makes it."""
+    """The page; `version`: that of the tinygram that makes it. The results have summaries."""
+    for inside, seen in _attempts(results):
+        page = _page(inside, seen, version)
+        if len(page.html.encode()) <= LARGE_BYTES:
+            break
+    return page
+
+
+def _attempts(results: Sequence[Named]) -> Iterator[tuple[_Inside, Sequence[_Seen]]]:
+    """What a page can have inside, and what it can show: all, then less and less.
+
+    First goes what nobody reads on the page, then what can be made of the result file again.
+    """
     seen = [_seen(each, at) for at, each in enumerate(results)]
+    yield _Inside.of(results), seen
+    thin = _Inside.of([Named(each.name, thinned(each.result)) for each in results])
+    yield thin, seen
+    if any(each["detail_groups"] for each in seen):
+        seen = [_without_points(each) for each in seen]
+        yield thin, seen
+    small = [
+        Named(each.name, condensed(each.result, (*shown["answer"], *shown["more_answer"])))
+        for each, shown in zip(thin.results, seen, strict=True)
+    ]
+    yield (
+        _Inside.of(small),
+        [
+            shown | {"remarks": surroundings_of(each.result).remarks}
+            for each, shown in zip(small, seen, strict=True)
+        ],
+    )
+
+
+def _page(inside: _Inside, seen: Sequence[_Seen], version: str) -> Page:
     drawn = {chart["id"]: chart["spec"] for each in seen for chart in each["charts"]}
-    html_with = partial(
-        _template().render,
+    results = [each.result for each in inside.results]
+    html = _template().render(
         results=seen,
-        names=", ".join(each.name for each in results),
+        names=", ".join(each["name"] for each in seen),
         version=version,
         specs=_packed(json.dumps(drawn, separators=(",", ":"))),
         vega=_vega() if drawn else None,
         style=Markup(_text("page.css")),
         script=Markup(_text("page.js")),
+        embedded=inside.packed,
+        is_thinned=any(each.is_thinned and not each.is_condensed for each in results),
+        most=f"{LARGE_BYTES / 1e6:g} MB",
     )
-    page = _holding(results, html_with)
-    if len(page.html.encode()) > LARGE_BYTES:
-        results = [Named(each.name, thinned(each.result)) for each in results]
-        page = _holding(results, html_with)
-    return page
+    return Page(html, any(each.is_condensed for each in results))
 
 
-def _holding(results: Sequence[Named], html_with: Callable[..., str]) -> Page:
-    """The page that has these results inside, and says at its end whether they are thinned."""
-    is_thinned = any(each.result.is_thinned for each in results)
-    return Page(html_with(embedded=_embedded(results), is_thinned=is_thinned), is_thinned)
-
-
-def _embedded(results: Sequence[Named]) -> Markup:
-    return Markup(
-        "\n".join(element_of(each.name, msgspec.json.encode(each.result)) for each in results)
-    )
-
-
-def _seen(named: Named, at: int) -> dict[str, Any]:
-    """What the template shows of a result; `at` makes its ids unique."""
+def _seen(named: Named, at: int) -> _Seen:
+    """What the template shows; `at` makes its ids unique."""
     result = named.result
     document = document_of(result, published=False)
     charts = [_chart(chart, f"r{at}-{chart.name}") for chart in charts_of(result)]
-    return {
+    seen = {
         "id": f"r{at}",
         "name": named.name,
         "command": result.command,
@@ -101,11 +139,23 @@ def _seen(named: Named, at: int) -> dict[str, Any]:
         "charts": charts,
         "groups": _groups(each for each in charts[1:] if not each["chart"].is_detail),
         "detail_groups": _groups(each for each in charts[1:] if each["chart"].is_detail),
+        "has_left_points_out": False,
         "notes": full_notes(document.notes, document.measured),
         "remarks": document.surroundings.remarks,
         "reading": document.surroundings.full,
         "sections": document.sections,
         "environment": tuple(_facts(result.environment)),
+    }
+    # The page that it is of has no charts of points, and most of them have no data any more.
+    return _without_points(seen) if result.is_condensed else seen
+
+
+def _without_points(seen: _Seen) -> _Seen:
+    """The same without the charts of a sweep's single points."""
+    return seen | {
+        "charts": [each for each in seen["charts"] if not each["chart"].is_detail],
+        "detail_groups": [],
+        "has_left_points_out": bool(seen["detail_groups"]),
     }
 
 

@@ -18,8 +18,8 @@ from tinygram_bench.model.result import Result, Run
 from tinygram_bench.report.charts.percentiles import PERCENTILES
 from tinygram_bench.statistics.figures.runs import TOLD_PERCENTILES
 
-_OF_LINKS = "link_lateness_ns"
-_OF_MANY_CASES = "sizes"
+OF_LINKS = "link_lateness_ns"
+OF_MANY_CASES = "sizes"
 
 _Key = tuple[str, str]
 """A case's id, and the name of a histogram."""
@@ -39,12 +39,12 @@ def thinned(result: Result) -> Result:
 
 def _told_ns(result: Result) -> dict[_Key, tuple[int, ...]]:
     """What is told of all good runs of a case together, for each histogram that is thinned."""
-    left = {case.case_id for case in result.plan.cases if case.workload == _OF_MANY_CASES}
+    left = {case.case_id for case in result.plan.cases if case.workload == OF_MANY_CASES}
     pools: defaultdict[_Key, Histogram] = defaultdict(Histogram)
     for run in result.runs:
         if run.failure is None and run.case_id not in left:
             for name, text in run.histograms.items():
-                if name != _OF_LINKS:
+                if name != OF_LINKS:
                     pools[run.case_id, name].merge(Histogram.from_base64(text))
     # A figure of all rounds has those of runs, whether or not a chart draws them.
     percentiles = sorted({*PERCENTILES, *TOLD_PERCENTILES})

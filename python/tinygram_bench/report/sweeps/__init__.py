@@ -8,7 +8,7 @@ from tinygram_bench.model.result import Result
 from tinygram_bench.report.document import Document, Section
 from tinygram_bench.report.sweeps.sentences import sentences_on
 from tinygram_bench.report.sweeps.table import table_on
-from tinygram_bench.statistics.sweeps.curves import swept_of
+from tinygram_bench.statistics.sweeps.curves import curves_of, swept_of
 
 
 def by_value(result: Result) -> Result:
@@ -25,11 +25,15 @@ def by_value(result: Result) -> Result:
 
 
 def with_sweep(document: Document, result: Result) -> Document:
-    """The report of a sweep first; the tables of single points are details of it."""
-    swept = swept_of(result.plan, result.runs)
+    """The report of a sweep first; the tables of single points are details of it.
+
+    Of a condensed result the answer is the stored one: the order of two ways comes of slices.
+    """
+    seen = curves_of if result.is_condensed else swept_of
+    swept = seen(result.plan, result.runs, result.summaries)
     return replace(
         document,
-        answer=sentences_on(swept),
+        answer=result.answer if result.is_condensed else sentences_on(swept),
         sections=(
             Section("The sweep", (table_on(swept),)),
             *(

@@ -6,7 +6,7 @@ know it (a counter not permitted here) or where it would mislead (latency while 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import Struct
 
@@ -30,6 +30,13 @@ STATISTIC_OF_FIGURE = {
 }
 
 
+class Spread(Struct, frozen=True):
+    """How the values of one histogram of a run spread; `us`: a statistic of them, in µs."""
+
+    count: int
+    us: Callable[[str], Number]
+
+
 class RunFigures(Struct, frozen=True):
     """One run's figures, name → value, and how many samples each of its histograms holds."""
 
@@ -40,18 +47,45 @@ class RunFigures(Struct, frozen=True):
 def figures_of(case: Case, run: Run) -> RunFigures:
     """The figures of one good run; ValueError where a histogram cannot be read."""
     workload = WORKLOADS[case.workload]
-    histograms = {
-        name: _histogram(run, name) for name in workload.histograms if _is_meaningful(name, case)
-    }
+    names = [name for name in workload.histograms if _is_meaningful(name, case)]
+    spreads = {name: spread for name in names if (spread := spread_of(run, name)) is not None}
     values = {name: formula(run.counters) for name, formula in FORMULAS.items()}
     for name in FLAT_OUT_ONLY if not case.is_flat_out else PACED_ONLY:
         values[name] = None
     for figure, (name, statistic) in STATISTIC_OF_FIGURE.items():
-        values[figure] = _statistic(histograms.get(name), statistic)
-    values[STALLED_SHARE] = stalled_share(run.slices)
+        values[figure] = spreads[name].us(statistic) if name in spreads else None
+    values[STALLED_SHARE] = run.figures.get(STALLED_SHARE, stalled_share(run.slices))
     values |= workload.computed(case, run, values)
-    counts = {name: histogram.count for name, histogram in histograms.items() if histogram}
-    return RunFigures(values, counts)
+    return RunFigures(values, {name: spread.count for name, spread in spreads.items()})
+
+
+def condensed_figures(case: Case, run: Run) -> dict[str, float]:
+    """What is told of the histograms and slices of a good run, for `Run.figures`.
+
+    Those of `figures_of`, and of each histogram the mean, which tells where a message spent its
+    time. ValueError where a histogram cannot be read.
+    """
+    values = figures_of(case, run).values
+    found = {name: values[name] for name in (*STATISTIC_OF_FIGURE, STALLED_SHARE)}
+    for name in WORKLOADS[case.workload].histograms:
+        spread = spread_of(run, name)
+        found[f"{name}_mean_us"] = None if spread is None else spread.us("mean")
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def spread_of(run: Run, name: str) -> Spread | None:
+    """That of the histogram `name`, without its unit; None where it has no values.
+
+    In a condensed result it is that of the figures in its place. Raises ValueError where the
+    histogram cannot be read.
+    """
+    if run.figures:
+        count = run.sample_counts.get(f"{name}_ns", 0)
+        return Spread(count, lambda of: run.figures.get(f"{name}_{of}_us")) if count else None
+    histogram = _histogram(run, name)
+    if histogram is None:
+        return None
+    return Spread(histogram.count, lambda of: _statistic(histogram, of))
 
 
 def figure_names(name: str) -> tuple[str, ...]:
@@ -86,7 +120,7 @@ def pooled_figure(figure: str, runs: Iterable[Run]) -> Number:
         histogram = _histogram(run, name)
         if histogram is not None:
             pooled.merge(histogram)
-    return _statistic(pooled if pooled.count else None, statistic)
+    return _statistic(pooled, statistic) if pooled.count else None
 
 
 def is_higher_better(figure: str) -> bool:
@@ -110,10 +144,8 @@ def _histogram(run: Run, name: str) -> Histogram | None:
     return histogram if histogram is not None and histogram.count else None
 
 
-def _statistic(histogram: Histogram | None, name: str) -> Number:
+def _statistic(histogram: Histogram, name: str) -> float:
     """One statistic of a histogram of nanoseconds, in microseconds."""
-    if histogram is None:
-        return None
     if name in TAIL_PER_MILLION:
         return histogram.percentile_ns(100 - TAIL_PER_MILLION[name] / 10_000) / 1_000
     of_all = {"min": histogram.min_ns, "mean": histogram.mean_ns, "max": histogram.max_ns}

@@ -61,7 +61,7 @@ class Swept(Struct, frozen=True):
     sweep: Sweep
     figure: str
     curves: tuple[Curve, ...]
-    pairings: tuple[Pairing, ...]
+    pairings: tuple[Pairing, ...] = ()
 
     @property
     def values(self) -> tuple[float, ...]:
@@ -72,24 +72,60 @@ class Swept(Struct, frozen=True):
         return is_higher_better(self.figure)
 
 
-def swept_of(plan: Plan, runs: Sequence[Run]) -> Swept:
-    """The curves of a plan that has a sweep. Raises what `samples_of` raises."""
-    sweep = plan.sweep
-    assert sweep is not None, "it is asked of a sweep alone"
-    at_points = _samples_at_points(plan, sweep, samples_of(plan, runs))
-    # Warnings of a reference are those of all of its rounds.
-    summaries = {each.case.case_id: each for each in summarise(plan, runs)}
-    first = at_points[0][0].case
-    figure = Load.of(first).compared_figures[0] if sweep.limit is None else sweep.limit.figure
-    curves = {
-        n: _curve(figure, [samples[n] for samples in at_points], summaries)
-        for n in range(len(at_points[0]))
-    }
-    pairings = tuple(
-        _pairing(figure, (curves[n], curves[m]), [(at[n], at[m]) for at in at_points], summaries)
+def swept_of(plan: Plan, runs: Sequence[Run], summaries: Sequence[Summary] = ()) -> Swept:
+    """The curves of a plan that has a sweep, and how they compare.
+
+    `summaries`: those of the runs; they are made where there are none. Raises what `samples_of`
+    raises.
+    """
+    seen = _Seen.of(plan, runs, summaries)
+    alone = _curves(seen)
+    curves = dict(enumerate(alone.curves))
+    pairings = (
+        _pairing(
+            alone.figure,
+            (curves[n], curves[m]),
+            [(at[n], at[m]) for at in seen.at_points],
+            seen.summaries,
+        )
         for n, m in _compared(curves)
     )
-    return Swept(sweep, figure, tuple(curves.values()), pairings)
+    return replace(alone, pairings=tuple(pairings))
+
+
+def curves_of(plan: Plan, runs: Sequence[Run], summaries: Sequence[Summary] = ()) -> Swept:
+    """As `swept_of`, without pairings: they come of slices, which a condensed result has not."""
+    return _curves(_Seen.of(plan, runs, summaries))
+
+
+class _Seen(Struct, frozen=True):
+    """A sweep's samples at each of its points, and case_id → summary."""
+
+    sweep: Sweep
+    at_points: list[tuple[Sample, ...]]
+    summaries: dict[str, Summary]
+
+    @classmethod
+    def of(cls, plan: Plan, runs: Sequence[Run], summaries: Sequence[Summary]) -> _Seen:
+        sweep = plan.sweep
+        assert sweep is not None, "it is asked of a sweep alone"
+        return cls(
+            sweep,
+            _samples_at_points(plan, sweep, samples_of(plan, runs)),
+            # Warnings of a reference are those of all of its rounds.
+            {each.case.case_id: each for each in summaries or summarise(plan, runs)},
+        )
+
+
+def _curves(seen: _Seen) -> Swept:
+    sweep, at_points = seen.sweep, seen.at_points
+    first = at_points[0][0].case
+    figure = Load.of(first).compared_figures[0] if sweep.limit is None else sweep.limit.figure
+    curves = (
+        _curve(figure, [samples[n] for samples in at_points], seen.summaries)
+        for n in range(len(at_points[0]))
+    )
+    return Swept(sweep, figure, tuple(curves))
 
 
 def _samples_at_points(

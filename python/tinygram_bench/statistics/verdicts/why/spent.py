@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 from statistics import fmean
+from typing import NamedTuple
 
-from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import Case, Run
+from tinygram_bench.statistics.figures.runs import spread_of
 from tinygram_bench.statistics.verdicts.why.account import Spent
 from tinygram_bench.statistics.workloads import WORKLOADS
 
@@ -44,17 +45,17 @@ def arrival_spent(case: Case, run: Run) -> Spent | None:
     in the kernel is known where its queues were sampled (`--probe`), by Little's law: bytes that
     wait ÷ bytes a second.
     """
-    total = _histogram(run, f"{WORKLOADS[case.workload].time}_ns")
+    total = _mean(run, WORKLOADS[case.workload].time)
     if total is None or (case.workload == "stream" and case.is_flat_out):
         return None
     parts_us = {}
     messages = run.counters.get(WORKLOADS[case.workload].unit)
     if case.workload == "stream" and messages:
-        held = _histogram(run, "hold_ns")
-        parts_us["hold"] = 0.0 if held is None else held.mean_ns * held.count / messages / 1e3
-        late = _histogram(run, "pacing_error_ns")
+        held = _mean(run, "hold")
+        parts_us["hold"] = 0.0 if held is None else held.us * held.count / messages
+        late = _mean(run, "pacing_error")
         if late is not None:
-            parts_us["pacer"] = late.mean_ns / 1e3
+            parts_us["pacer"] = late.us
     if case.workload == "rr":
         parts_us |= _of_a_call(run)
     for part, column, rate in (
@@ -64,7 +65,7 @@ def arrival_spent(case: Case, run: Run) -> Spent | None:
         waited_us = _waited_us(run, column, rate)
         if waited_us is not None and not parts_us.keys() & _INSTEAD[part]:
             parts_us[part] = waited_us
-    return Spent(total.mean_ns / 1e3, parts_us)
+    return Spent(total.us, parts_us)
 
 
 def _of_a_call(run: Run) -> dict[str, float]:
@@ -88,10 +89,16 @@ def _of_a_call(run: Run) -> dict[str, float]:
     }
 
 
-def _histogram(run: Run, name: str) -> Histogram | None:
-    text = run.histograms.get(name)
-    found = Histogram.from_base64(text) if text is not None else None
-    return found if found is not None and found.count else None
+class _Mean(NamedTuple):
+    us: float
+    count: int
+
+
+def _mean(run: Run, name: str) -> _Mean | None:
+    """The mean of a histogram's values, and how many there are; None where there are none."""
+    spread = spread_of(run, name)
+    mean_us = None if spread is None else spread.us("mean")
+    return None if spread is None or mean_us is None else _Mean(mean_us, spread.count)
 
 
 def _waited_us(run: Run, queue: str, sent: str) -> float | None:
