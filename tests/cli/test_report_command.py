@@ -262,11 +262,11 @@ def test_a_page_is_read_like_the_results_in_it(report: Report, tmp_path: Path) -
 
 
 def large_page(
-    report: Report, monkeypatch: pytest.MonkeyPatch, file: Path, into: str
+    report: Report, monkeypatch: pytest.MonkeyPatch, file: Path, into: str, most_bytes: int = 1
 ) -> tuple[Done, str]:
-    """What is said when a page that counts as large is written, without its size; and the page."""
+    """What is said when a page that counts as large is written, and the page."""
     with monkeypatch.context() as patched:
-        patched.setattr(page, "LARGE_BYTES", 1)
+        patched.setattr(page, "LARGE_BYTES", most_bytes)
         done = report(file, "--html", into)
     assert (done.returncode, done.stdout) == (0, f"Saved: {into}\n")
     return done, Path(into).read_text()
@@ -275,11 +275,10 @@ def large_page(
 def test_what_a_large_page_left_out_is_told_of_all_that_is_made_of_it(
     report: Report, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    done, text = large_page(report, monkeypatch, PACED, "a.html")
-    assert done.stderr.startswith("tinygram: a.html has ")
-    assert done.stderr.endswith(
-        " MB, with its histograms thinned; pages of fewer results are smaller\n"
-    )
+    report(PACED, "--html", "whole.html")
+    most_bytes = (tmp_path / "whole.html").stat().st_size - 1
+    done, text = large_page(report, monkeypatch, PACED, "a.html", most_bytes)
+    assert done.stderr == ""
     assert "What lies between is in the result file alone." in text
     again = report("a.html", "--html", "b.html", "--hlog", "b.hlog")
     assert again.stderr == (
@@ -294,6 +293,24 @@ def test_what_a_large_page_left_out_is_told_of_all_that_is_made_of_it(
     [head] = [line for line in heads if "large page" in line]
     assert head.startswith("#[RESULT v1-stream-paced is from a large page, ")
     assert "large page" not in report(PACED, "--hlog", "-").stdout
+
+
+def test_the_largest_pages_say_that_they_have_no_histograms(
+    report: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done, _ = large_page(report, monkeypatch, PACED, "a.html")
+    assert done.stderr.startswith("tinygram: a.html has ")
+    said = "without the histograms and slices of its results; pages of fewer results are smaller\n"
+    assert done.stderr.endswith(f" MB, {said}")
+    shown, of_file = (report(file).stdout.splitlines() for file in ("a.html", PACED))
+    [remark] = [line for line in shown if line not in of_file]
+    assert remark.startswith("- In the page that this result is in are the figures of each run")
+    assert [line for line in shown if line != remark] == of_file
+    log = report("a.html", PACED, "--hlog", "-")
+    assert log.stderr == (
+        "tinygram: standard output has no histograms of v1-stream-paced, for a large page has no "
+        "more: name the result file instead\n"
+    )
 
 
 def test_what_a_large_page_has_whole_is_not_said_to_be_thinned(

@@ -12,9 +12,7 @@ from tests.support.experiments import histogram, result_of, swept
 from tinygram_bench.model.result import Result, Run
 
 _RATES = (1_000.0, 2_800.0, 8_000.0, 22_000.0, 63_000.0, 178_000.0, 500_000.0)
-_ROUNDS = 3
 _MESSAGES = 4_000
-_SLICES = 18
 _OF_SLICES = (
     *("latency_p50_us", "latency_max_us", "cpu_s_per_million", "late_us"),
     *("pacing_error_p50_us", "pacing_error_max_us"),
@@ -22,14 +20,14 @@ _OF_SLICES = (
 
 
 @cache
-def filled_sweep(ways: int = 15, points: int = 7) -> Result:
-    """A sweep as large as that of the default ways, unless fewer ways or points are asked for."""
+def filled_sweep(ways: int = 15, points: int = 7, rounds: int = 3, slices: int = 18) -> Result:
+    """A sweep as large as that of the default ways, unless another size is asked for."""
     random = Random(1)
-    drawn = swept([f"loop/coalesce:{n + 1}us" for n in range(ways)], _RATES[:points], _ROUNDS)
-    return result_of(drawn.plan, [_filled(run, random) for run in drawn.runs])
+    drawn = swept([f"loop/coalesce:{n + 1}us" for n in range(ways)], _RATES[:points], rounds)
+    return result_of(drawn.plan, [_filled(run, random, slices) for run in drawn.runs])
 
 
-def _filled(run: Run, random: Random) -> Run:
+def _filled(run: Run, random: Random, slices: int) -> Run:
     return replace(
         run,
         histograms={
@@ -37,7 +35,7 @@ def _filled(run: Run, random: Random) -> Run:
             "pacing_error_ns": histogram(_times_ns(random, 1_100)),
         },
         slices={
-            figure: tuple(random.lognormvariate(3, 1) for _ in range(_SLICES))
+            figure: tuple(random.lognormvariate(3, 1) for _ in range(slices))
             for figure in _OF_SLICES
         },
     )

@@ -52,7 +52,7 @@ def arrival_spent(case: Case, run: Run) -> Spent | None:
     messages = run.counters.get(WORKLOADS[case.workload].unit)
     if case.workload == "stream" and messages:
         held = _mean(run, "hold")
-        parts_us["hold"] = 0.0 if held is None else held.us * held.count / messages
+        parts_us["hold"] = 0.0 if held is None else held.us * held.of / messages
         late = _mean(run, "pacing_error")
         if late is not None:
             parts_us["pacer"] = late.us
@@ -90,8 +90,10 @@ def _of_a_call(run: Run) -> dict[str, float]:
 
 
 class _Mean(NamedTuple):
+    """The mean of a histogram, in µs, and of how many values it is."""
+
     us: float
-    count: int
+    of: int
 
 
 def _mean(run: Run, name: str) -> _Mean | None:
