@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from itertools import groupby
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 from rich.console import Console
-from tests.support.command import Command
+from tests.support.command import Command, Refused
 from tests.support.waiting import wait_until
 
 from tinygram_bench import _native
@@ -31,7 +33,7 @@ from tinygram_bench.trust.judging import (
     noise_floor_of,
     with_warnings,
 )
-from tinygram_bench.trust.plan import FROZEN, TrustOptions, plan_trust, variant_of
+from tinygram_bench.trust.plan import FROZEN, TRUST, TrustOptions, plan_trust, variant_of
 
 OPTIONS = TrustOptions(
     duration_ns=1_000_000_000, rounds=6, seed=1, congestion_control="cubic", placement="apart"
@@ -304,6 +306,20 @@ def test_it_says_what_is_resolved_here_and_keeps_its_runs(command: Command) -> N
     assert judged(replace(result, runs=result.runs)) == found
     assert done.code == (0 if found.is_right else 1), done.stderr
     assert ("(WRONG)" in done.stderr) != found.is_right
+    words = [sys.executable, "-B", "-m", "tinygram_bench", "report", str(command.result_path)]
+    reported, faults = command.said_at_end(command.start_words(words))
+    assert reported.strip() in done.stdout, faults
+
+
+@pytest.mark.parametrize("option", ["--html", "--csv"])
+def test_its_result_is_no_report_of_one_workload(
+    tmp_path: Path, option: str, refused: Refused
+) -> None:
+    plan = plan_trust(OPTIONS)
+    found = Result(2, ("tinygram", "trust"), {"study": {"name": TRUST}}, plan, (), (), ())
+    store.save(found, tmp_path / "trust.json")
+    said = (f"{option} is for what one workload measured, and trust is of `tinygram trust`",)
+    refused(("report", str(tmp_path / "trust.json"), option, str(tmp_path / "made")), said)
 
 
 def test_one_of_its_controls_that_is_wrong_makes_it_wrong() -> None:

@@ -20,6 +20,8 @@ from tinygram_bench.workloads.echo.cases import EchoOptions, plan_echo
 from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
 
+TRUST = "trust"
+"""The study's name in a result."""
 AGAIN, SPIN, SLEEP, BYTE, FROZEN = "again", "spin", "sleep", "byte", "frozen"
 FROZEN_RUN_NS = 5_000_000_000
 FROZEN_NS = 500_000_000

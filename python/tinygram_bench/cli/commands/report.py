@@ -21,12 +21,16 @@ from tinygram_bench.measurement.recording import summed_up
 from tinygram_bench.model import store
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.plain_text import printable, write_utf8
-from tinygram_bench.model.result import Named
+from tinygram_bench.model.result import Named, Result
 from tinygram_bench.model.store import STANDARD_OUTPUT
 from tinygram_bench.report import render
 from tinygram_bench.report.exports.hdr_log import hdr_log
 from tinygram_bench.report.exports.markdown import report_markdown
 from tinygram_bench.report.exports.summaries_csv import summaries_csv
+from tinygram_bench.report.table import Pen
+from tinygram_bench.trust import text as trust_text
+from tinygram_bench.trust.judging import judged
+from tinygram_bench.trust.plan import TRUST
 
 _EXAMPLE_FOLDER = "--svg /tmp/charts"
 
@@ -99,7 +103,9 @@ def report(
         check_charts()
     _check(outputs, files, markdown)
     with stored.made_of(*files):
-        _hand_on(_loaded(files), outputs, svg, is_markdown=markdown, with_notes=notes)
+        results = _loaded(files)
+        _check_drawn(results, instead)
+        _hand_on(results, outputs, svg, is_markdown=markdown, with_notes=notes)
 
 
 def _hand_on(
@@ -208,6 +214,22 @@ def _example(option: str) -> str:
     return f"{option} /tmp/report.{option.strip('-')}"
 
 
+def _check_drawn(results: Sequence[Named], options: Sequence[str]) -> None:
+    """Raise UsageError where what has several workloads is to be drawn, or written as a report."""
+    of_trust = [each.name for each in results if _is_of_trust(each.result)]
+    for option in options:
+        if of_trust and option != "--hlog":
+            raise UsageError(
+                f"{option} is for what one workload measured, and {of_trust[0]} is of `tinygram "
+                "trust`: without options its answer and tables are printed"
+            )
+
+
+def _is_of_trust(result: Result) -> bool:
+    study = result.environment.get("study")
+    return isinstance(study, dict) and study.get("name") == TRUST
+
+
 def _loaded(files: Sequence[Path]) -> tuple[Named, ...]:
     """Every result of the files, summed up, each with a name of its own. Raises UsageError."""
     results: dict[str, Named] = {}
@@ -215,8 +237,8 @@ def _loaded(files: Sequence[Path]) -> tuple[Named, ...]:
         for each in stored.load_all(file):
             endings = ("", *(f"-{number}" for number in range(2, len(results) + 3)))
             name = next(each.name + end for end in endings if each.name + end not in results)
-            result = each.result if each.result.summaries else summed_up(each.result)
-            results[name] = Named(name, result)
+            is_whole = bool(each.result.summaries) or _is_of_trust(each.result)
+            results[name] = Named(name, each.result if is_whole else summed_up(each.result))
     return tuple(results.values())
 
 
@@ -225,4 +247,7 @@ def _show(results: Sequence[Named], notes: bool) -> None:
     for at, each in enumerate(results):
         if len(results) > 1:
             print(f"{'' if at == 0 else chr(10)}{printable(each.name)}")
-        render(each.result, console(), published=False, with_notes=notes)
+        if _is_of_trust(each.result):
+            trust_text.write(Pen(console()), judged(each.result))
+        else:
+            render(each.result, console(), published=False, with_notes=notes)

@@ -33,7 +33,7 @@ from tinygram_bench.trust import text
 from tinygram_bench.trust.both_ways import LINK, LONE
 from tinygram_bench.trust.freezing import frozen
 from tinygram_bench.trust.judging import judged, noise_floor_of, with_warnings
-from tinygram_bench.trust.plan import FROZEN, TrustOptions, plan_trust, variant_of
+from tinygram_bench.trust.plan import FROZEN, TRUST, TrustOptions, plan_trust, variant_of
 from tinygram_bench.workloads.echo.run import Echo
 from tinygram_bench.workloads.rr.run import Rr
 from tinygram_bench.workloads.stream.run import Stream
@@ -107,7 +107,7 @@ def trust(
             is_awake=False,
             waits=wait,
             command=("tinygram", *sys.argv[1:]),
-            study=Study({"name": "trust"}, _order, math.inf, with_warnings),
+            study=Study({"name": TRUST}, _order, math.inf, with_warnings),
         )
     code = status_of(measurement, destination)
     if measurement.result is None:
