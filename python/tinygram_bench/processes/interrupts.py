@@ -7,6 +7,7 @@ one is ignored, so that what is finished can be saved.
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -27,7 +28,14 @@ class Interrupts:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold interrupts back until the block ends."""
+        """Hold interrupts back until the block ends.
+
+        They are raised in the main thread alone, so that another one has nothing to hold back; and
+        blocks of several threads end in any order.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
         was_held, self._is_held = self._is_held, True
         try:
             yield
