@@ -8,42 +8,25 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from tests.support.told import IdleProcess, IdleTold
 
-from tinygram_bench.processes.children import Told, answers, as_they_answer, check_running
+from tinygram_bench.processes.children import answers, as_they_answer, check_running
 from tinygram_bench.processes.orders import End, Listening, Ready
 from tinygram_bench.processes.workers import RunError
 
 
-class _Process:
-    role = "sender"
-    failure = None
-    is_cut_off = False
-
-    def wait_ended(self, _seconds: float) -> bool:
-        return True
-
-
-class _Near(Told):
-    @property
-    def pids(self) -> tuple[int, ...]:
-        return ()
-
-    def cpu_ns(self) -> int:
-        return 0
-
-
 @pytest.fixture
-def two() -> Iterator[list[tuple[_Near, socket.socket]]]:
+def two() -> Iterator[list[tuple[IdleTold, socket.socket]]]:
     """Two processes, and the sockets on which they answer."""
     pairs = [socket.socketpair() for _ in range(2)]
-    yield [(_Near(_Process(), ours), theirs) for ours, theirs in pairs]
+    yield [(IdleTold(IdleProcess("sender"), ours), theirs) for ours, theirs in pairs]
     for pair in pairs:
         for end in pair:
             end.close()
 
 
 def test_who_has_answered_while_another_was_heard_is_not_waited_for(
-    two: list[tuple[_Near, socket.socket]],
+    two: list[tuple[IdleTold, socket.socket]],
 ) -> None:
     (first, says_first), (second, says_second) = two
     says_first.sendall(b"{}\n{}\n")
@@ -58,7 +41,7 @@ def test_who_has_answered_while_another_was_heard_is_not_waited_for(
 
 
 def test_who_says_nothing_until_then_is_told_as_silent(
-    two: list[tuple[_Near, socket.socket]],
+    two: list[tuple[IdleTold, socket.socket]],
 ) -> None:
     (first, says_first), (second, _) = two
     says_first.sendall(b"{}\n")
@@ -68,7 +51,7 @@ def test_who_says_nothing_until_then_is_told_as_silent(
 
 @pytest.mark.parametrize("answers_too", [True, False])
 def test_who_is_cut_off_leaves_nobody_of_its_group_to_wait_for(
-    two: list[tuple[_Near, socket.socket]], answers_too: bool
+    two: list[tuple[IdleTold, socket.socket]], answers_too: bool
 ) -> None:
     (first, ends_first), (second, _) = two
     first.process.is_cut_off = True  # type: ignore[misc]
@@ -82,7 +65,7 @@ def test_who_is_cut_off_leaves_nobody_of_its_group_to_wait_for(
 
 
 def test_who_ends_beside_a_group_without_having_been_cut_off_is_no_answer(
-    two: list[tuple[_Near, socket.socket]],
+    two: list[tuple[IdleTold, socket.socket]],
 ) -> None:
     (first, ends_first), (second, _) = two
     ends_first.close()
@@ -93,7 +76,7 @@ def test_who_ends_beside_a_group_without_having_been_cut_off_is_no_answer(
 
 @pytest.mark.parametrize("line", [b'{"port": 99999}', b"{}", b"[" * 5_000, b"\xff"])
 def test_an_answer_of_another_kind_is_a_failed_run(
-    two: list[tuple[_Near, socket.socket]], line: bytes
+    two: list[tuple[IdleTold, socket.socket]], line: bytes
 ) -> None:
     (first, says_first), _ = two
     says_first.sendall(line + b"\n")
@@ -102,7 +85,7 @@ def test_an_answer_of_another_kind_is_a_failed_run(
 
 
 def test_who_ends_soon_is_told_and_what_was_said_stays(
-    two: list[tuple[_Near, socket.socket]],
+    two: list[tuple[IdleTold, socket.socket]],
 ) -> None:
     (first, says_first), (second, says_second) = two
     says_first.sendall(b"{}\n")

@@ -113,7 +113,7 @@ def test_reports_tell_the_same_and_what_is_in_the_result_file_alone(whole: Resul
 
 
 def test_the_order_of_two_ways_is_told_as_their_slices_have_it() -> None:
-    """Of the rounds' own figures, which are left, none would be told."""
+    """The rounds' own figures, which are left, would tell none."""
     whole = RESULTS["sweep"]
     first, second = dict.fromkeys(case.strategy for case in whole.plan.cases)
     said = f"loop/{first} is faster than loop/{second} at 5 of 5 points"

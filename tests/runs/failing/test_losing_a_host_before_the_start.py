@@ -7,12 +7,12 @@ from contextlib import ExitStack
 from functools import partial
 
 from tests.support.plans.stream import planned
+from tests.support.told import IdleProcess, IdleTold
 
 from tinygram_bench.host.placement import placement
 from tinygram_bench.host.write_counter import counting
 from tinygram_bench.links import Link
 from tinygram_bench.model.result import Case
-from tinygram_bench.processes.children import Told
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.runs.group import Group
 from tinygram_bench.runs.slices import Slices
@@ -21,24 +21,6 @@ from tinygram_bench.runs.workload import Exchanged, TakesTurns, Waiting
 
 LOST = "the far host was lost"
 DISMISSED = "the sender failed with status 1"
-
-
-class _FarProcess:
-    role = "receiver"
-    failure: str | None = None
-    is_cut_off = False
-
-    def wait_ended(self, _seconds: float) -> bool:
-        return True
-
-
-class _Far(Told):
-    @property
-    def pids(self) -> tuple[int, ...]:
-        return ()
-
-    def cpu_ns(self) -> int:
-        return 0
 
 
 class _LosesItsHost(TakesTurns):
@@ -54,7 +36,7 @@ class _LosesItsHost(TakesTurns):
         ours, theirs = socket.socketpair()
         turn.stack.callback(ours.close)
         turn.stack.callback(theirs.close)
-        turn.stage.children.append(_Far(_FarProcess(), ours))
+        turn.stage.children.append(IdleTold(IdleProcess("receiver"), ours))
         return None
 
     def exchange(self, turn: Turn, address: Address | None) -> Exchanged:  # noqa: ARG002
@@ -65,7 +47,7 @@ class _LosesItsHost(TakesTurns):
 
     def _start(self, turn: Turn, _at_ns: int) -> None:
         (far,) = (child.process for child in turn.stage.children)
-        assert isinstance(far, _FarProcess)
+        assert isinstance(far, IdleProcess)
         far.failure, far.is_cut_off = LOST, True
         raise RunError(DISMISSED)
 
