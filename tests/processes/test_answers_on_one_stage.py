@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from tests.support.told import IdleProcess, IdleTold
+from tests.processes.idle import IdleProcess, IdleTold
 
 from tinygram_bench.processes.children import answers, as_they_answer, check_running
 from tinygram_bench.processes.orders import End, Listening, Ready

@@ -6,8 +6,8 @@ import socket
 from contextlib import ExitStack
 from functools import partial
 
+from tests.processes.idle import IdleProcess, IdleTold
 from tests.support.plans.stream import planned
-from tests.support.told import IdleProcess, IdleTold
 
 from tinygram_bench.host.placement import placement
 from tinygram_bench.host.write_counter import counting
