@@ -82,6 +82,7 @@ class CoalescingSocket(_native.CoalescingSocket):
 
         Returns when the peer's kernel has acknowledged everything. Raises DeliveryTimeoutError when
         it has not in time, ConnectionFailedError when it never will; the socket is closed anyway.
+        A second descriptor of the connection is closed when nothing refers to this object any more.
         """
         if self._is_closed:
             return
@@ -180,7 +181,8 @@ def _leave(sender: CoalescingSocket) -> None:
 def _forget_what_was_sent() -> None:
     for identity, leftover in list(_leftovers.items()):
         if not leftover.held_bytes:
-            del _leftovers[identity]
+            # A sender that the garbage collector finds meanwhile may have come here before.
+            _leftovers.pop(identity, None)
 
 
 @atexit.register

@@ -72,8 +72,12 @@ class Connecting:
         above = connection(self.loop, protocol, transport._settings)
         above.lent_socket = transport._lent_socket
         below = transport._below()
+        # TLS would be told that it may write again, and has never been told to stop.
+        await transport._until_written()
         below.set_write_buffer_limits()
         encrypted = await self._base.start_tls(below, above, *args, **kwargs)
+        # What is below belongs to TLS now, whose end is told to `above` alone.
+        transport._is_lost = True
         return encrypted and above.attach(encrypted)
 
     async def sendfile(self, transport: Any, *args: Any, **kwargs: Any) -> int:

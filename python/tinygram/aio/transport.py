@@ -17,6 +17,7 @@ from contextvars import Context, copy_context
 from typing import TYPE_CHECKING, Any
 
 from tinygram import _native
+from tinygram.aio.end_of_tls import hand_over_before_end
 from tinygram.aio.water_marks import water_marks
 from tinygram.sockets import set_nodelay
 from tinygram.stats import Stats, stats_of
@@ -36,6 +37,7 @@ class Transport(asyncio.Transport):
 
     __slots__ = (
         "__weakref__",
+        "_abort_error",
         "_connection",
         "_context",
         "_diversions",
@@ -48,6 +50,7 @@ class Transport(asyncio.Transport):
         "_loop",
         "_marks",
         "_outbox",
+        "_written",
         "write",
     )
 
@@ -75,8 +78,10 @@ class Transport(asyncio.Transport):
         self._context: Context | None = None
         self._is_paused = False
         self._is_aborted = False
+        self._abort_error: Exception | None = None
         self._is_blocked = False
         self._is_lost = False
+        self._written: asyncio.Future[None] | None = None
         self._diversions = 0
         self._marks = settings.marks
         is_asyncio = isinstance(loop, asyncio.SelectorEventLoop)
@@ -104,6 +109,8 @@ class Transport(asyncio.Transport):
         if settings.marks.batch_bytes != settings.max_bytes:
             outbox.set_max_bytes(settings.marks.batch_bytes)
         self.write = outbox.write
+        if is_tls and is_asyncio:
+            hand_over_before_end(inner, self)
 
     def __repr__(self) -> str:
         return f"<{type(self).__module__}.{type(self).__name__} over {self._inner!r}>"
@@ -161,7 +168,9 @@ class Transport(asyncio.Transport):
     def close(self) -> None:
         """Write what is held, then close; the protocol's `connection_lost` follows."""
         self._hand_over()
-        self._inner.close()
+        # Closed twice, asyncio's TLS forgets its protocol, whose sizes are asked for until the end.
+        if not self._inner.is_closing():
+            self._inner.close()
 
     def abort(self) -> None:
         """Close at once and drop what is held."""
@@ -169,8 +178,9 @@ class Transport(asyncio.Transport):
         self._outbox.discard()
         self._inner.abort()
 
-    def _force_close(self, _error: BaseException | None) -> None:
-        """Abort, for a foreign loop whose TLS handshake over this transport failed."""
+    def _force_close(self, error: Exception | None) -> None:
+        """Abort, for a foreign loop whose TLS over this transport failed; `error` is told."""
+        self._abort_error = error
         self.abort()
 
     def is_closing(self) -> bool:
@@ -239,7 +249,9 @@ class Transport(asyncio.Transport):
     def _tell(self, callback: Callable[[], object]) -> None:
         try:
             callback()
-        except Exception as error:  # noqa: BLE001 - as asyncio: a protocol's fault ends nothing
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # noqa: BLE001 - as asyncio: a protocol's fault ends nothing
             self._loop.call_exception_handler(
                 {
                     "message": f"protocol.{callback.__name__}() failed",
@@ -271,6 +283,7 @@ class Transport(asyncio.Transport):
 
     def _on_writable(self) -> None:
         self._is_blocked = False
+        self._tell_written()
         self._outbox.on_writable()
         self._check_low()
 
@@ -285,6 +298,9 @@ class Transport(asyncio.Transport):
     def _on_lost(self, error: Exception | None) -> Exception | None:
         """The connection is gone: returns the error that the protocol must be told."""
         self._is_lost = True
+        self._tell_written()
+        if error is None:
+            error = self._abort_error
         if isinstance(error, BrokenPipeError) and (errno := self._outbox.errno) is not None:
             # The error that the kernel reported to us, and not to the transport below.
             error = OSError(errno, os.strerror(errno))
@@ -308,6 +324,18 @@ class Transport(asyncio.Transport):
         if not isinstance(self._loop, asyncio.SelectorEventLoop):
             self._is_aborted = True
             self._outbox.discard()
+
+    async def _until_written(self) -> None:
+        """Sleep while the transport below has bytes that the kernel does not take."""
+        while self._is_blocked and not self._is_lost:
+            if self._written is None:
+                self._written = self._loop.create_future()
+            await asyncio.shield(self._written)
+
+    def _tell_written(self) -> None:
+        written, self._written = self._written, None
+        if written is not None:
+            written.set_result(None)
 
     # The rest is the transport below's.
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import socket
-import ssl
 import textwrap
-import threading
 import weakref
 from pathlib import Path
 from typing import Any
@@ -17,9 +15,7 @@ from tests.library.setups import LONG, STRATEGIES, Connector, Recorder, Setup, w
 from tests.library.wires import (
     STALLED,
     Pair,
-    anonymous,
     finish,
-    receive_exactly,
     reset,
     start_python,
     tcp_pair,
@@ -27,133 +23,6 @@ from tests.library.wires import (
 )
 
 import tinygram
-
-
-class Encrypted:
-    """The peer's side of TLS, which decides what leaves in one write."""
-
-    def __init__(self, peer: socket.socket) -> None:
-        self._peer = peer
-        self._from_peer, self._to_peer = ssl.MemoryBIO(), ssl.MemoryBIO()
-        context = anonymous(ssl.PROTOCOL_TLS_SERVER)
-        self._tls = context.wrap_bio(self._from_peer, self._to_peer, server_side=True)
-
-    def shake_hands(self) -> None:
-        while True:
-            try:
-                self._tls.do_handshake()
-                break
-            except ssl.SSLWantReadError:
-                self._peer.sendall(self._to_peer.read())
-                self._from_peer.write(self._peer.recv(1 << 16))
-
-    def send_last(self, request: bytes) -> None:
-        """The request and the end of the stream (close_notify) in one write."""
-        self._peer.sendall(self._to_peer.read())
-        self._tls.write(request)
-        with pytest.raises(ssl.SSLWantReadError):
-            self._tls.unwrap()
-        self._peer.sendall(self._to_peer.read())
-
-    def receive_all(self) -> bytes:
-        while chunk := self._peer.recv(1 << 16):
-            self._from_peer.write(chunk)
-        received = bytearray()
-        try:
-            while plain := self._tls.read(1 << 16):
-                received += plain
-        except ssl.SSLError:
-            pass  # That is the end, of one kind or another.
-        return bytes(received)
-
-
-class Replies(Recorder):
-    """Answers what it receives, in two messages, and wishes to keep the connection."""
-
-    transport: Any
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = transport
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        self.transport.write(b"reply to ")
-        self.transport.write(data)
-
-    def eof_received(self) -> bool:
-        return True
-
-
-@pytest.mark.parametrize("strategy", [*STRATEGIES.values(), LONG], ids=str)
-def test_a_reply_to_what_came_with_the_end_of_tls(
-    setup: Setup, tcp: Pair, strategy: tinygram.Strategy
-) -> None:
-    """TLS closes whatever `eof_received` returns: what was held for a tick then was lost."""
-    ours, peer = tcp
-    received: list[bytes] = []
-
-    def serve() -> None:
-        encrypted = Encrypted(peer)
-        encrypted.shake_hands()
-        encrypted.send_last(b"request")
-        received.append(encrypted.receive_all())
-
-    async def program(_: Connector) -> None:
-        loop = asyncio.get_running_loop()
-        protocol = Replies()
-        context = anonymous(ssl.PROTOCOL_TLS_CLIENT)
-        if setup.is_ours:
-            await loop.create_connection(
-                lambda: protocol, sock=ours, ssl=context, server_hostname=""
-            )
-        else:
-            await tinygram.create_connection(
-                loop,
-                lambda: protocol,
-                sock=ours,
-                ssl=context,
-                server_hostname="",
-                strategy=strategy,
-            )
-        assert await protocol.lost is None
-
-    server = threading.Thread(target=serve, daemon=True)
-    server.start()
-    setup.run(program, strategy=strategy)
-    server.join(timeout=60)
-    assert received == [b"reply to request"]
-
-
-@pytest.mark.parametrize("name", ["opened-asyncio", "loop-asyncio", "loop-uvloop"])
-@pytest.mark.parametrize("answer", ["no TLS", "end", "reset"])
-def test_a_tls_handshake_that_fails(name: str, answer: str, tcp: Pair) -> None:
-    """The stock loop ends the transport below TLS by a private method, which ours had not."""
-    ours, peer = tcp
-
-    async def program(connect: Connector) -> None:
-        protocol = Recorder()
-        transport = await connect.protocol(protocol, ours)
-        context = anonymous(ssl.PROTOCOL_TLS_CLIENT)
-        upgrading = asyncio.create_task(
-            asyncio.get_running_loop().start_tls(
-                transport, protocol, context, server_hostname="", ssl_handshake_timeout=60
-            )
-        )
-        await asyncio.get_running_loop().run_in_executor(None, refuse)
-        with pytest.raises((ssl.SSLError, ConnectionError)):
-            async with asyncio.timeout(30):
-                await upgrading
-
-    def refuse() -> None:
-        receive_exactly(peer, 5)  # The beginning of a ClientHello.
-        if answer == "no TLS":
-            peer.sendall(b"this is no TLS at all, and never was\n")
-        elif answer == "end":
-            peer.shutdown(socket.SHUT_WR)
-        else:
-            reset(peer)
-
-    Setup(name).run(program)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=str)

@@ -52,8 +52,10 @@ impl TakesMessages for Outbox {
         match next {
             Next::Refuse => Err(this.refuse(py, message.len())?.into()),
             Next::WriteFirst => {
-                let is_closed = this.is_loop_closed(py)?;
-                this.write_out(py, None, Reason::Full, is_closed)?;
+                if this.is_loop_closed(py)? {
+                    return Err(this.refuse(py, message.len())?.into()); // Nothing leaves any more.
+                }
+                this.write_out(py, None, Reason::Full, false)?;
                 Self::take_one(slf, &data)
             }
             _ => Self::go_on(slf, &data, next).map_err(Fault::after_taking),
