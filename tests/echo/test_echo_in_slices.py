@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import signal
 import socket
 import sys
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 import pytest
-from tests.support.command import Command, Done
+from tests.support.command import Command, Done, Refused
 from tests.support.foreign_servers import peer
 from tests.support.plans.echo import planned
 from tests.support.waiting import wait_until
@@ -92,7 +92,10 @@ def check_slices(done: Done) -> None:
         assert counters["slices"] == SLICES
         # Neither what came while a slice settled nor what was in flight at its end is measured.
         assert 0 < counters["middle_messages"] < counters["messages"]
-        assert run["sample_counts"]["round_trip_ns"] == counters["middle_messages"]
+        # Round trips are of what was begun meanwhile, messages what came back: they differ by what
+        # is in flight at either end.
+        trips = run["sample_counts"]["round_trip_ns"]
+        assert abs(trips - counters["middle_messages"]) <= 12 * SLICES
         assert counters["exchanged_bytes"] == 2 * counters["middle_messages"] * 100
         assert counters["written_bytes"] == counters["messages"] * 100
         assert counters["round_trips_ns"] <= 12 * counters["run_time_ns"]
@@ -189,27 +192,8 @@ def test_one_that_alters_a_byte_in_its_slices_fails_and_the_others_go_on(command
     assert run_of(done, "native")["failure"] is None
 
 
-def servers(command: Command) -> list[int]:
-    return [pid for pid, name in command.processes().items() if name == "tg-server"]
-
-
 def clients(command: Command) -> list[int]:
     return [pid for pid, name in command.processes().items() if name == "tg-client"]
-
-
-def test_a_server_that_dies_while_all_start_fails_by_name_and_the_round_goes_on(
-    command: Command,
-) -> None:
-    process = command.start(*LONG, *TWO)
-    wait_until(lambda: len(servers(command)) == len(clients(command)) == 2, 60, "all are up")
-    os.kill(max(servers(command)), signal.SIGKILL)
-    done = command.finish(process)
-    assert done.code == 1
-    failures = [run["failure"] for run in done.runs]
-    assert failures.count(None) == 1
-    assert any(failure is not None and "server" in failure for failure in failures)
-    [good] = [run for run in done.runs if run["failure"] is None]
-    assert len(good["slices"]["throughput_per_s"]) == 100
 
 
 def test_an_interrupt_among_slices_ends_all_and_writes_nothing(command: Command) -> None:
@@ -235,11 +219,12 @@ def test_an_interrupt_among_slices_ends_all_and_writes_nothing(command: Command)
     ],
 )
 def test_slices_that_cannot_be_are_refused(
-    command: Command, words: tuple[str, ...], fault: str
+    tmp_path: Path, refused: Refused, words: tuple[str, ...], fault: str
 ) -> None:
-    done = command.run(*words, "--only", "runtime=native", "--rounds", 1)
-    assert done.code == 2
-    assert fault in " ".join(done.stderr.split())
+    path = tmp_path / "result.json"
+    native = ("--only", "runtime=native", "--rounds", "1")
+    refused(("echo", *words, *native, "--json", str(path)), (fault,))
+    assert not path.exists()
 
 
 def test_without_slices_a_run_has_none(command: Command) -> None:

@@ -140,8 +140,9 @@ impl EchoClient {
     }
 
     /// Exchange messages in each slice, and sleep in between. The first `settling_ns` of a slice do
-    /// not count. After `open_ns` no message is begun, and what is in flight by then is waited for
-    /// and does not count either. `start_ns` is when the first cycle begins, CLOCK_MONOTONIC.
+    /// not count. After `open_ns` no message is begun; what is in flight by then is waited for, and
+    /// has its round trip counted, but is no message of the slice. `start_ns` is when the first cycle
+    /// begins, CLOCK_MONOTONIC.
     ///
     /// # Errors
     /// [`ClientError`] at the first fault, or when a slice takes `timeout_ns` longer than it lasts.
@@ -273,10 +274,9 @@ impl EchoClient {
         if is_readable {
             let most = self.most_read_bytes(number);
             let buffer = &mut self.buffer[..most];
-            let round_trips = &mut run.exchange.round_trips;
             let received = self.workers[number]
-                .receive(&self.pool, buffer, |value_ns, count| {
-                    round_trips.record(value_ns, count);
+                .receive(&self.pool, buffer, |begun_ns, value_ns, count| {
+                    run.record(begun_ns, value_ns, count);
                 })
                 .map_err(of_worker(number))?;
             let now_ns = if let Some((at_ns, ended)) = received {

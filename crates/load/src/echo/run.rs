@@ -43,6 +43,8 @@ pub(super) struct Run {
     pub exchange: Exchange,
     /// When that began.
     since: Mark,
+    /// Round trips of what was begun earlier do not count, CLOCK_MONOTONIC.
+    counts_from_ns: u64,
     /// What counts, when that is known.
     measured: Option<Exchange>,
     /// Messages that must still come back.
@@ -74,7 +76,17 @@ impl Run {
             give_up_ns: window.give_up_ns,
             earlier_messages: since.completed.iter().sum(),
             last_ns: start_ns,
+            counts_from_ns: start_ns,
             since,
+        }
+    }
+
+    /// A round trip has ended. Also after what counts: which ones do is decided by when they began, for
+    /// by when they end a long one would be left out for being long.
+    pub fn record(&mut self, begun_ns: u64, value_ns: u64, count: u64) {
+        if begun_ns >= self.counts_from_ns {
+            let exchange = self.measured.as_mut().unwrap_or(&mut self.exchange);
+            exchange.round_trips.record(value_ns, count);
         }
     }
 
@@ -89,6 +101,7 @@ impl Run {
         self.last_ns = now_ns;
         self.exchange = Exchange::new(now_ns, RoundTrips::Each(Vec::new()));
         self.since = Mark::at(workers, now_ns);
+        self.counts_from_ns = now_ns;
     }
 
     /// Whether no more messages may be begun from now on, and this is not known yet.

@@ -7,7 +7,6 @@ use super::{
 };
 use crate::{
     messages::{EchoError, MessagePool},
-    schedule::Slices,
     socket::{FRESH_PORT, admission::Admission},
 };
 use std::{
@@ -20,6 +19,7 @@ use tinygram_core::{Knobs, Strategy};
 use tinygram_net::clock::monotonic_ns;
 
 mod encrypted;
+mod in_slices;
 
 const TIMEOUT_NS: u64 = 20_000_000_000;
 const PER_READ: Reply = Reply::PerRead {
@@ -174,50 +174,6 @@ fn a_run_that_ends_by_time_finishes_what_it_has_begun() {
 }
 
 #[test]
-fn the_middle_of_a_slice_counts_and_its_end_leaves_nothing_in_flight() {
-    let (slice_ns, settling_ns, open_ns) = (10_000_000, 2_000_000, 8_000_000);
-    let begins_ns = (0..40).map(|slice| slice * 30_000_000).collect();
-    let slices = Slices::new(begins_ns, slice_ns).unwrap();
-    while_serving(&settings(PER_READ, 4096), |address| {
-        let mut client = load(100, 3, 4).client(address);
-        client.run(Goal::Messages(24), TIMEOUT_NS).unwrap();
-        let start_ns = monotonic_ns() + 5_000_000;
-        let turns = client
-            .run_in_slices(&slices, settling_ns, open_ns, start_ns, TIMEOUT_NS)
-            .unwrap();
-        assert_eq!(turns.len(), slices.count());
-        // A busy host may sleep through some, in which nothing is sent, and hardly through all.
-        assert!(turns.iter().any(|turn| turn.measured.messages > 0));
-        for (slice, turn) in turns.iter().enumerate() {
-            let found = &turn.measured;
-            assert!(found.start_ns >= start_ns + slices.begin_ns(slice) + settling_ns);
-            assert!(found.end_ns >= start_ns + slices.begin_ns(slice) + open_ns);
-            assert!(turn.last_ns >= found.end_ns);
-            // What settles, and what is in flight at the end, does not count.
-            assert!(turn.all_messages > found.messages || turn.all_messages == 0);
-            assert_eq!(found.messages_of.iter().sum::<u64>(), found.messages);
-            assert_eq!(found.round_trips.count(), found.messages);
-            assert!(found.in_flight_ns <= 12 * (found.end_ns - found.start_ns));
-        }
-        let next = client.run(Goal::Messages(12), TIMEOUT_NS).unwrap();
-        assert_eq!((next.all_messages, next.measured.messages), (12, 12));
-        client.finish(Duration::from_secs(5)).unwrap();
-    });
-}
-
-#[test]
-fn a_slice_that_was_slept_through_sends_nothing_in_the_turn_of_another() {
-    let slices = Slices::new(vec![0, 20_000_000], 10_000_000).unwrap();
-    let (turns, counts) = counted_while_serving(&settings(PER_READ, 4096), |address| {
-        let mut client = load(100, 3, 4).client(address);
-        let start_ns = monotonic_ns() - 1_000_000_000;
-        client.run_in_slices(&slices, 0, 8_000_000, start_ns, TIMEOUT_NS)
-    });
-    let sent = turns.unwrap().iter().map(|turn| turn.all_messages).sum();
-    assert_eq!((0, 3), (sent, counts.accepted));
-}
-
-#[test]
 fn a_tick_gathers_the_replies_to_one_read() {
     let settings = settings(per_message(100, Strategy::Tick), 1 << 16);
     let found = exchange(&settings, &load(100, 1, 64), 64 * 40).unwrap();
@@ -316,21 +272,6 @@ fn a_server_that_does_not_answer_is_named_when_time_is_up() {
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let mut client = load(10, 2, 1).client(listener.local_addr().unwrap());
     let failure = client.run(Goal::Messages(5), 30_000_000).unwrap_err();
-    assert_eq!(
-        failure.to_string(),
-        "worker 0: only 0 of 10 bytes had come back when time was up"
-    );
-}
-
-#[test]
-fn a_server_that_does_not_answer_in_its_slice_is_named_when_time_is_up() {
-    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let mut client = load(10, 1, 1).client(listener.local_addr().unwrap());
-    // Long enough for the client to send in it, however busy the machine is.
-    let slices = Slices::new(vec![0], 1_000_000_000).unwrap();
-    let failure = client
-        .run_in_slices(&slices, 0, 900_000_000, monotonic_ns(), 30_000_000)
-        .unwrap_err();
     assert_eq!(
         failure.to_string(),
         "worker 0: only 0 of 10 bytes had come back when time was up"

@@ -179,7 +179,7 @@ impl Worker {
         &mut self,
         pool: &MessagePool,
         buffer: &mut [u8],
-        record: impl FnMut(u64, u64),
+        record: impl FnMut(u64, u64, u64),
     ) -> Result<Option<(u64, Completed)>, Fault> {
         if buffer.is_empty() {
             return Ok(None);

@@ -140,7 +140,7 @@ impl Echoes {
     }
 
     /// `chunk` came back, in a read that returned at `at_ns`; `record` is told of the round trips that
-    /// it ends: how long each was, in nanoseconds, and of how many messages.
+    /// it ends: when each began, how long it was, in nanoseconds, and of how many messages.
     ///
     /// # Errors
     /// [`EchoError`], unless the client is a trusting one.
@@ -149,7 +149,7 @@ impl Echoes {
         pool: &MessagePool,
         chunk: &[u8],
         at_ns: u64,
-        record: impl FnMut(u64, u64),
+        record: impl FnMut(u64, u64, u64),
     ) -> Result<Completed, EchoError> {
         if let Err(fault) = self.compare(pool, chunk) {
             if !self.is_trusting {
@@ -191,7 +191,7 @@ impl Echoes {
         &mut self,
         completed: u64,
         at_ns: u64,
-        mut record: impl FnMut(u64, u64),
+        mut record: impl FnMut(u64, u64, u64),
     ) -> Completed {
         let mut ended = Completed::default();
         while self.completed < completed {
@@ -201,7 +201,7 @@ impl Echoes {
             };
             let messages = until.min(completed) - self.completed;
             let round_trip_ns = at_ns.saturating_sub(begun_ns);
-            record(round_trip_ns, messages);
+            record(begun_ns, round_trip_ns, messages);
             ended.messages += messages;
             ended.round_trips_ns += messages * round_trip_ns;
             self.completed += messages;

@@ -1,6 +1,7 @@
 //! A connection that keeps a record which the kernel does not take whole, as OpenSSL does.
 
 use super::*;
+use crate::schedule::Slices;
 use crate::{
     echo::client::{EncryptedConnection, Sent},
     socket::receive_now,

@@ -21,8 +21,8 @@ fn send(echoes: &mut Echoes, pool: &MessagePool, at_ns: u64) -> Vec<u8> {
     }
 }
 
-fn recording(trips: &mut Histogram) -> impl FnMut(u64, u64) {
-    |value_ns, count| trips.record_many(value_ns, count)
+fn recording(trips: &mut Histogram) -> impl FnMut(u64, u64, u64) {
+    |_begun_ns, value_ns, count| trips.record_many(value_ns, count)
 }
 
 #[test]
