@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from rich.console import Console
 
 from tinygram_bench.model import store
@@ -40,7 +41,11 @@ def test_it_says_what_it_said(path: Path) -> None:
     assert result.schema_version == SCHEMA_VERSION
     assert [run.case_id for run in result.runs] == [run["case_id"] for run in document["runs"]]
     assert summarise(result.plan, result.runs) == result.summaries
-    assert compare(result.plan, result.summaries, result.runs) == result.verdicts
+    found = compare(result.plan, result.summaries, result.runs)
+    # The words of a reason may change; what is said of which figure, and why, may not.
+    assert [replace(each, reason=None) for each in found] == [
+        replace(each, reason=None) for each in result.verdicts
+    ]
     shown = io.StringIO()
     render(result, Console(file=shown, width=200), published=False)
     for sentence in result.answer:

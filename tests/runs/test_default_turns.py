@@ -9,6 +9,7 @@ from tests.support.plans import echo, stream
 
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case, MessageBytes, Plan
+from tinygram_bench.statistics.workloads.loads import loads_of
 from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 
 MS = 1_000_000
@@ -52,6 +53,17 @@ def test_flat_out_cases_in_turns_end_with_their_time_and_others_with_their_messa
     alone = stream.planned("loop/nagle", takes_turns=True)
     assert [flat_out_of(case) for case in alone.cases] == [(True, None)]
     assert slices_ms(alone) == [None]
+
+
+def test_servers_of_a_load_have_slices_of_one_length_however_long_their_strategies_hold() -> None:
+    plan = echo.planned(
+        "runtime=asyncio,implementation=tinygram,server=protocol",
+        strategies=["nodelay", "coalesce:2ms"],
+        takes_turns=True,
+    )
+    # 41 ms are twenty messages that are held for 2 ms, in slices that fill the time.
+    assert len(set(slices_ms(plan))) == 1
+    assert len(loads_of(plan.cases)) == 1
 
 
 def test_a_length_that_was_asked_for_holds_for_all() -> None:

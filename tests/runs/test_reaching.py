@@ -118,8 +118,11 @@ def test_after_a_tick_of_the_scheduler_nobody_reaches_the_others_unless_they_all
 
 
 def test_nothing_is_compared_with_who_uses_a_core_in_the_slices_of_others() -> None:
-    # Two seconds, of which each of these has a half.
-    first, second = (Slices((at_ns,), 1_000 * MS, 0, 0, 2_000 * MS) for at_ns in (0, 1_000 * MS))
+    # Four seconds, of which each of these has two, with a second of rest between.
+    first, second = (
+        Slices((at_ns, at_ns + 2_000 * MS), 1_000 * MS, 0, 0, 4_000 * MS)
+        for at_ns in (0, 1_000 * MS)
+    )
     restful, restless = Used((None,), 99 * MS), Used((None,), None, 101 * MS)
     names = ("a", "b", "c")
     runs = [Run(name, 0, {}, {}) for name in names]

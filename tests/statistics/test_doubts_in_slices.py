@@ -12,6 +12,7 @@ from tinygram_bench.model.result import Figure, Run, Verdict, Warning
 from tinygram_bench.statistics.figures.samples import samples_of
 from tinygram_bench.statistics.summary import summarise
 from tinygram_bench.statistics.verdicts.comparison import round_ratios
+from tinygram_bench.statistics.verdicts.comparison import verdict_on as compared
 from tinygram_bench.statistics.verdicts.doubts import doubt_on
 from tinygram_bench.statistics.workloads.loads import Load
 
@@ -53,6 +54,20 @@ def verdict_on(runs: Sequence[Run], figure: str = "latency_p50_us") -> Verdict:
     result = result_of(plan_of([BASELINE, CASE], runs), runs)
     (found,) = {each for each in result.verdicts if each.figure == figure}
     return found
+
+
+def test_points_of_a_sweep_whose_slices_have_other_lengths_are_compared_round_by_round() -> None:
+    longer = replace(CASE, parameters=replace(CASE.parameters, slice_ns=250_000_000))
+    runs = [
+        replace(run, slices={"latency_p50_us": (90.0,)}) if run.case_id == CASE.case_id else run
+        for run in rounds_of([100] * ROUNDS, 0.9)
+    ]
+    plan = plan_of([BASELINE, longer], runs)
+    samples, summaries = samples_of(plan, runs), summarise(plan, runs)
+    pairs = [(each, samples[each.case.case_id]) for each in summaries]
+    found = compared("latency_p50_us", pairs[0], pairs[1])
+    assert found.ratio is not None
+    assert found.ratio.median == pytest.approx(0.9, rel=0.01)
 
 
 def test_the_share_of_slices_that_something_stopped_is_told_and_bars_nothing() -> None:

@@ -136,8 +136,10 @@ def restless_told(
 
 
 def _share_of_a_core(slices: Slices, used: Used) -> float:
-    between_ns = slices.over_ns - slices.slice_ns * len(slices.begins_ns)
-    return max(used.resting or 0, used.other_resting or 0) / max(1, between_ns)
+    """Of its rests, from its first slice to its last one; 0 where it has one, and so no rest."""
+    begins_ns = slices.begins_ns
+    rests_ns = begins_ns[-1] - begins_ns[0] - slices.slice_ns * (len(begins_ns) - 1)
+    return max(used.resting or 0, used.other_resting or 0) / rests_ns if rests_ns else 0.0
 
 
 def _restless(share: float) -> Warning:

@@ -239,7 +239,8 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "verdict": "what the rounds show",
         "reason": "why nothing can be said; null: something can",
         "doubt": "its kind: the code of the warning that bars the figure, or no_rounds, no_figure, "
-        "few_rounds, pacing_differs, lateness_differs, link_stops_differ",
+        "too_few_messages, nothing_came, few_rounds, pacing_differs, lateness_differs, "
+        "link_stops_differ",
     },
     "Peer": {
         "peer_id": "what names the peer in its runs",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -21,16 +21,20 @@ def in_turns(
 ) -> Iterator[Case]:
     """The cases; those that have others of their load beside them take turns in slices.
 
-    `message_ns`: how long a message of a case takes at least; a slice holds LEAST_MESSAGES, and is
-    as much longer as slices need that fill the case's time. Where a slice takes more time than the
-    case has, it stays alone. `lone_too`: a case without others has slices, too. `least_slice_ns`:
-    how long a slice of a case is at least.
+    `message_ns`: how long a message of a case takes at least; a slice holds LEAST_MESSAGES of each
+    case of the load, and is as much longer as slices need that fill the case's time. Where a slice
+    takes more time than the case has, it stays alone. `lone_too`: a case without others has slices,
+    too. `least_slice_ns`: how long a slice of a case is at least.
     """
-    sharing = Counter(map(turns_of, cases))
+    least_ns: dict[Hashable, list[int]] = defaultdict(list)
     for case in cases:
-        slice_ns = max(least_slice_ns(case), messages_ns(message_ns(case)))
+        own_least_ns = max(least_slice_ns(case), messages_ns(message_ns(case)))
+        least_ns[turns_of(case)].append(own_least_ns)
+    for case in cases:
+        sharing = least_ns[turns_of(case)]
+        slice_ns = max(sharing)
         own_ns = getattr(case.parameters, "duration_ns", None)
-        if (lone_too or sharing[turns_of(case)] > 1) and own_ns is not None and slice_ns <= own_ns:
+        if (lone_too or len(sharing) > 1) and own_ns is not None and slice_ns <= own_ns:
             slice_ns = own_ns // (own_ns // slice_ns)
             case = replace(case, parameters=replace(case.parameters, slice_ns=slice_ns))
         yield case

@@ -16,7 +16,12 @@ from tinygram_bench.statistics.figures.intervals import figure_of
 from tinygram_bench.statistics.figures.runs import is_higher_better
 from tinygram_bench.statistics.figures.samples import Sample, samples_of
 from tinygram_bench.statistics.verdicts.contests import contests_of
-from tinygram_bench.statistics.verdicts.doubts import cycle_ratios, doubt_on, is_known
+from tinygram_bench.statistics.verdicts.doubts import (
+    are_beside,
+    cycle_ratios,
+    doubt_on,
+    is_known,
+)
 from tinygram_bench.statistics.workloads import WORKLOADS
 from tinygram_bench.statistics.workloads.loads import (
     Load,
@@ -25,7 +30,6 @@ from tinygram_bench.statistics.workloads.loads import (
     is_faulty,
     is_limit,
     server_of,
-    turns_of,
 )
 
 
@@ -101,8 +105,7 @@ def round_ratios(baseline: Sample, case: Sample, figure: str) -> tuple[float, ..
     messages for has no ratio: the rounds' own values are of slices far apart. Neither has a
     round in most of whose slices nothing came to one of them.
     """
-    are_beside = turns_of(baseline.case) == turns_of(case.case)
-    if not (are_beside and baseline.took_turns and case.took_turns):
+    if not are_beside(baseline, case):
         return paired_ratios(baseline.values(figure), case.values(figure))
     return tuple(filter(is_known, map(median, cycle_ratios(baseline, case, figure))))
 

@@ -13,8 +13,9 @@ from tinygram_bench.statistics.figures.intervals import figure_of
 from tinygram_bench.statistics.figures.modes import Modes, find_kinds, find_modes
 from tinygram_bench.statistics.figures.runs import is_higher_better
 from tinygram_bench.statistics.figures.samples import Sample
+from tinygram_bench.statistics.figures.words import in_words
 from tinygram_bench.statistics.link_warnings import STOOD_STILL_US
-from tinygram_bench.statistics.workloads.loads import way_of
+from tinygram_bench.statistics.workloads.loads import turns_of, way_of
 
 MIN_PAIRED_ROUNDS = 6
 MAX_PACING_ERROR_SHARE = 0.25
@@ -47,16 +48,16 @@ def doubt_on(
 
     `ratios`: case ÷ baseline of each round that has both; `ratio`: what they sum up to.
     """
-    took_turns = all(sample.took_turns for sample in samples)
+    took_turns = are_beside(*samples)
     for summary in summaries:
         if not summary.rounds:
             return Doubt("no_rounds", f"{way_of(summary.case)} has no good round")
         if summary.figures.get(figure) is None:
-            what = f"{way_of(summary.case)} has no {figure}: not known, or too few samples"
-            return Doubt("no_figure", what)
+            what = f"{way_of(summary.case)} has no {in_words(figure)}"
+            return Doubt("no_figure", f"{what}: not known, or too few samples")
     if not ratios and took_turns and not any(cycle_ratios(*samples, figure)):
         ways = " and ".join(way_of(each.case) for each in summaries)
-        what = f"the slices of {ways} are too few, or have too few messages, for {figure}"
+        what = f"the slices of {ways} are too few, or have too few messages, for {in_words(figure)}"
         return Doubt("too_few_messages", f"{what}: allow more time (--duration)")
     if took_turns and not all(map(is_known, map(median, cycle_ratios(*samples, figure)))):
         ways = " or ".join(way_of(each.case) for each in summaries)
@@ -79,6 +80,16 @@ def doubt_on(
             or _stops_doubt(figure, samples)
         )
     return doubt
+
+
+def are_beside(baseline: Sample, case: Sample) -> bool:
+    """Whether the two took turns with each other, so that their slices lie side by side.
+
+    Points of a sweep may have slices of another length than what they are compared with.
+    """
+    return (
+        baseline.took_turns and case.took_turns and turns_of(baseline.case) == turns_of(case.case)
+    )
 
 
 def barring(
