@@ -144,9 +144,53 @@ def test_a_look_over_a_long_way_takes_fewer_round_trips() -> None:
     assert clock._FEWEST_TRIPS <= asked < clock._TRIPS
 
 
-def test_the_looks_of_a_stream_stay_however_long_it_took(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clock, "_KEPT_NS", 0)
-    with telling(lambda _: time.monotonic_ns()) as found:
-        for _ in range(5):
+def test_all_cases_that_began_together_have_the_look_before_their_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However many look at their ends, and however long ago the start was."""
+    monkeypatch.setattr(clock, "_TELLING_NS", 0)
+    drift = 50e-6
+    begun_ns = time.monotonic_ns()
+
+    def drifting_ns(_: int) -> int:
+        now_ns = time.monotonic_ns()
+        return now_ns + round(drift * (now_ns - begun_ns))
+
+    with telling(drifting_ns) as found:
+        found.look()
+        start_ns = time.monotonic_ns()
+        time.sleep(0.05)
+        for _ in range(4):
             found.look()
-        assert len(found._looks) == clock._KEPT_LOOKS
+            known = found.difference(start_ns)
+            assert known.since_ns <= start_ns
+            ahead_ns = known.far_ns(start_ns) - start_ns - drift * (start_ns - begun_ns)
+            assert abs(ahead_ns) <= known.bound_ns
+
+
+def test_cases_that_begin_or_end_together_share_a_look() -> None:
+    asked: list[int] = []
+
+    def time_ns(number: int) -> int:
+        asked.append(number)
+        return time.monotonic_ns()
+
+    with telling(time_ns) as found:
+        before_ns = time.monotonic_ns()
+        for _ in range(3):
+            found.look(before_ns)
+        assert len(asked) <= clock._TRIPS
+        found.look(time.monotonic_ns())
+        assert len(found._looks) == 2
+
+
+def test_a_clock_that_has_failed_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "_LIMIT_S", 0.2)
+    with telling(lambda _: time.monotonic_ns(), wait_s=1.0) as found:
+        with pytest.raises(RunError, match="does not answer") as first:
+            found.look()
+        begun_s = time.monotonic()
+        with pytest.raises(RunError, match="does not answer") as again:
+            found.look()
+        assert time.monotonic() - begun_s < 0.1
+        assert str(first.value) == str(again.value)

@@ -286,6 +286,18 @@ def test_a_process_that_has_ended_has_no_cpu_time() -> None:
     assert used_in_slices(time.monotonic_ns(), sides, give_up_s) == [Used((None,), None)]
 
 
+def test_what_is_lost_is_not_waited_for_to_the_end_of_its_slices() -> None:
+    slices = Slices((0, 60_000 * MS), 5 * MS, 1 * MS)
+    sides = [Ends(slices, [os.getpid()])]
+    begun_s = time.monotonic()
+    answers = iter([False, False, True])
+    (used,) = used_in_slices(
+        time.monotonic_ns(), sides, begun_s + 120, is_lost=lambda: next(answers, True)
+    )
+    assert time.monotonic() - begun_s < 30
+    assert used.by_whole_slice[1] is None
+
+
 def test_when_time_is_up_the_rest_is_unknown() -> None:
     slices = Slices((0, 10 * MS), 5 * MS, 1 * MS)
     sides = [Ends(slices, [os.getpid()])]

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from tinygram_bench.host.network.connections import introduce
+from tinygram_bench.host.network.connections import end_when_silent, introduce
 from tinygram_bench.hosts.address import REMEDY
 from tinygram_bench.hosts.clock_server import TIME
 from tinygram_bench.processes.workers import RunError
@@ -32,10 +32,11 @@ _FEWEST_TRIPS = 4
 _LOOK_NS = 500_000_000
 """A look is over after so long, where round trips are: it is taken twice for each stream."""
 _LIMIT_S = 5.0
-_KEPT_NS = 120 * 10**9
-"""Looks that are older say nothing of the drift now."""
-_KEPT_LOOKS = 3
-"""How many stay, however old: those of the stream that has just ended are among them."""
+_TELLING_NS = 120 * 10**9
+"""Looks that are older say nothing of the drift now, unless what is asked about is as old."""
+_MOST_LOOKS = 4_096
+FRESH_NS = 10**9
+"""What a clock does in so long is too little to look again before a start."""
 _JUMP_NS = 1_000_000
 """Clocks drift by millionths: one that is so far from the line has jumped, or stood still."""
 _MOST_DRIFT = 1_500e-6
@@ -106,7 +107,8 @@ class Clock:
 
     def __init__(self, host: str, port: int, token: bytes) -> None:
         """Raises RunError."""
-        self._looks: deque[Look] = deque()
+        self._looks: deque[Look] = deque(maxlen=_MOST_LOOKS)
+        self._looked_ns = 0
         self._jump: tuple[int, RunError] | None = None
         """The last jump: the look before which it was, and what is said of it."""
         self._host = host
@@ -116,6 +118,7 @@ class Clock:
             with ExitStack() as stack:
                 self._sock = stack.enter_context(socket.create_connection((host, port), _LIMIT_S))
                 self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                end_when_silent(self._sock)
                 introduce(self._sock, token)
                 stack.pop_all()
         except OSError as error:
@@ -129,31 +132,51 @@ class Clock:
         """The shortest round trip so far."""
         return min(look.round_trip_ns for look in self._looks)
 
-    def look(self) -> None:
-        """Ask for the time, again and again, and keep the shortest answer. Raises RunError."""
+    def look(self, since_ns: int | None = None) -> None:
+        """Ask for the time, again and again, and keep the shortest answer. Raises RunError.
+
+        With `since_ns`, our clock's time, only where it was not asked since then: cases that begin
+        together, or end together, share a look.
+        """
+        if self.failure is not None:
+            raise RunError(self.failure)
+        if since_ns is not None and self._looked_ns >= since_ns:
+            return
+        self._looked_ns = time.monotonic_ns()
         try:
             found = min(self._trips(), key=lambda each: each.round_trip_ns)
         except OSError as error:
             self.failure = f"the clock of {self._host} does not answer: {error}{REMEDY}"
             raise RunError(self.failure) from error
         self._looks.append(found)
-        while len(self._looks) > _KEPT_LOOKS and self._looks[0].at_ns < found.at_ns - _KEPT_NS:
-            self._looks.popleft()
 
     def difference(self, since_ns: int | None = None) -> Difference:
-        """The difference since then, our clock's time; None: since the oldest look that is kept.
+        """The difference since then, our clock's time; None: since the oldest look that tells.
 
         Raises RunError where a clock has jumped meanwhile; what comes after that is judged anew.
         """
+        looks = self._looks_since(since_ns)
         if since_ns is None:
-            since_ns = self._looks[0].at_ns
+            since_ns = looks[0].at_ns
         try:
-            return self._unless_jumped(since_ns, difference(list(self._looks)))
+            return self._unless_jumped(since_ns, difference(looks))
         except _JumpError as jump:
-            self._jump = self._looks[-1].at_ns, jump
-            while len(self._looks) > 1:
-                self._looks.popleft()
-            return self._unless_jumped(since_ns, difference(list(self._looks)))
+            last = self._looks[-1]
+            self._jump = last.at_ns, jump
+            self._looks.clear()
+            self._looks.append(last)
+            return self._unless_jumped(since_ns, difference([last]))
+
+    def _looks_since(self, since_ns: int | None) -> list[Look]:
+        """Those that tell now, and of earlier ones those from the last one before `since_ns` on.
+
+        Before the first of them the difference would be a guess, which no bound covers.
+        """
+        from_ns = self._looks[-1].at_ns - _TELLING_NS
+        if since_ns is not None:
+            before = (look.at_ns for look in self._looks if look.at_ns <= since_ns)
+            from_ns = min(from_ns, max(before, default=self._looks[0].at_ns))
+        return [look for look in self._looks if look.at_ns >= from_ns]
 
     def difference_now(self) -> Difference:
         """The difference since the last look: of an earlier jump it knows nothing."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
@@ -259,7 +260,6 @@ class Line:
             case wire.Said(_, line):
                 if writer.transport.get_write_buffer_size() > _MAX_UNHEARD_BYTES:
                     raise ValueError("it says more than it was asked")
-                process.left_bytes = 0
                 writer.write(bytes(line) + b"\n")
             case wire.Left(_, file, part):
                 process.left_bytes += len(part)
@@ -317,6 +317,8 @@ class Line:
 
 
 def _described(error: Exception) -> str:
+    if isinstance(error, ssl.SSLError):  # Its errno is a number of OpenSSL's.
+        return error.reason or str(error)
     if isinstance(error, OSError) and error.errno:
         return os.strerror(error.errno)
     if isinstance(error, TimeoutError):

@@ -135,8 +135,19 @@ class Group(Struct, frozen=True):
             (self.cases[number], each.slices, each.waiting.resting_pids)
             for number, each in at_turn.items()
         ]
+        far = [
+            child.process
+            for each in at_turn.values()
+            for child in each.up.turn.stage.children
+            if not child.pids
+        ]
+
+        def is_lost() -> bool:
+            """Whether the far host is: all cases have the same."""
+            return any(process.is_cut_off for process in far)
+
         with self.live.watching(watched) as between:
-            used = used_in_slices(start_ns, timed, give_up_s, cores, between)
+            used = used_in_slices(start_ns, timed, give_up_s, cores, between, is_lost)
         # Those that have stalled come last.
         numbers = list(at_turn)
         answering = [each.waiting.answering for each in at_turn.values()]

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tinygram_bench.host.network.connections import Known
 from tinygram_bench.host.placement import Placement
 from tinygram_bench.host.probes.kernel import CounterFds
-from tinygram_bench.hosts.clock import notes_here, notes_there
+from tinygram_bench.hosts.clock import FRESH_NS, notes_here, notes_there
 from tinygram_bench.links import LOCALHOST
 from tinygram_bench.loads.source import BURST_MESSAGES
 from tinygram_bench.model.parameters import StreamParameters
@@ -77,7 +77,7 @@ class Stream(TakesTurns):
         A sender at the far end listens when it has its whole order.
         """
         if turn.stage.far_host is not None:
-            turn.stage.far_host.clock.look()
+            turn.stage.far_host.clock.look(time.monotonic_ns() - FRESH_NS)
         if _is_reverse(turn.case):
             return None
         order = self._receiver_order(turn)
@@ -300,7 +300,8 @@ def _collected(turn: Turn, order: Order, used: Used | None = None) -> Exchanged:
     if _is_reverse(turn.case):
         # By what was known of the clock when the sender was told its start.
         start_ns = host.clock.difference_now().near_ns(start_ns)
-    host.clock.look()
+    # Cases that took turns have all ended by the first of these looks.
+    host.clock.look(max(start_ns, collected_ns - FRESH_NS))
     found = host.clock.difference(start_ns)
     if _is_reverse(turn.case):
         heard = replace(heard, notes=notes_there(heard.notes, found))
