@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import time
 from contextlib import ExitStack
@@ -10,6 +12,7 @@ from pathlib import Path
 import pytest
 from tests.support.waiting import wait_until
 
+from tinygram_bench.processes import workers
 from tinygram_bench.processes.workers import RunError, Worker, wait_all
 
 LONGEST_S = 60.0
@@ -140,6 +143,37 @@ def test_a_worker_that_ends_before_it_listens_says_why(script: str, said: str) -
         pytest.raises(RunError, match=f"^the receiver {said}$"),
     ):
         worker.wait_listening(LONGEST_S)
+
+
+def test_a_worker_that_cannot_start_leaves_no_descriptor(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(RunError, match="the receiver did not start"):
+        Worker("receiver", ["/nowhere/to/be/found"])
+    create = os.memfd_create
+
+    def once(name: str) -> int:
+        if name.endswith("stderr"):
+            raise OSError(errno.EMFILE, "Too many open files")
+        return create(name)
+
+    monkeypatch.setattr(os, "memfd_create", once)
+    with pytest.raises(RunError, match=r"the receiver did not start: .*Too many open files"):
+        Worker("receiver", ["true"])
+    assert os.listdir("/proc/self/fd") == before
+
+
+def test_a_worker_that_may_not_be_ended_is_told_and_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(workers, "_KILLED_S", 0.1)
+    worker = Worker("server", ["sleep", "60"])
+    with monkeypatch.context() as patched:
+        # As the kernel does where a process of the group may be signalled, and this one may not.
+        patched.setattr(os, "killpg", lambda _group, _signal: None)
+        with pytest.raises(RunError, match=r"the server \(process [0-9]+\) cannot be ended"):
+            worker.kill()
+    with worker:
+        pass
 
 
 def test_a_program_that_is_not_there_is_named() -> None:

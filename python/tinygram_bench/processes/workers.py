@@ -15,6 +15,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -28,6 +29,8 @@ _MAX_POLL_MS = (1 << 31) - 1
 LISTEN_LIMIT_S = 20.0
 """How long a server or receiver may take until it listens."""
 _STEP_S = 0.001
+_KILLED_S = 20.0
+"""How long a killed process may take to be gone: the kernel must find the time."""
 
 
 class RunError(Exception):
@@ -54,23 +57,25 @@ class Worker:
         `channel`, a descriptor, is its standard input and output instead.
         """
         self.role = role
-        self._stdout = os.memfd_create(f"{role}-stdout")
-        self._stderr = os.memfd_create(f"{role}-stderr")
         try:
-            self._process = _started(
-                command,
-                stdin=subprocess.DEVNULL if channel is None else channel,
-                stdout=self._stdout if channel is None else channel,
-                stderr=self._stderr,
-                env=_within_limits(environment),
-                pass_fds=pass_fds,
-                # The parent handles Ctrl-C, and killing the group ends its children too.
-                start_new_session=True,
-            )
+            with ExitStack() as opened:
+                self._stdout = _in_memory(opened, f"{role}-stdout")
+                self._stderr = _in_memory(opened, f"{role}-stderr")
+                self._process = _started(
+                    command,
+                    stdin=subprocess.DEVNULL if channel is None else channel,
+                    stdout=self._stdout if channel is None else channel,
+                    stderr=self._stderr,
+                    env=_within_limits(environment),
+                    pass_fds=pass_fds,
+                    # The parent handles Ctrl-C, and killing the group ends its children too.
+                    start_new_session=True,
+                )
+                opened.callback(self.kill)
+                self._pidfd = os.pidfd_open(self._process.pid)
+                opened.pop_all()
         except OSError as error:
-            self._close()
             raise RunError(f"the {role} did not start: {error}") from error
-        self._pidfd = os.pidfd_open(self._process.pid)
 
     def __enter__(self) -> Self:
         return self
@@ -83,17 +88,23 @@ class Worker:
     ) -> None:
         """End the process and all that it started."""
         self.kill()
-        os.close(self._pidfd)
-        self._close()
+        for fd in (self._pidfd, self._stdout, self._stderr):
+            os.close(fd)
 
     def kill(self) -> None:
-        """End the process and its group now."""
+        """End the process and its group now. Raises RunError where it may not be ended."""
         try:
             os.killpg(self._process.pid, signal.SIGKILL)
         except ProcessLookupError:
             # It ended before; so did its group.
             self._process.poll()
-        self._process.wait()
+        try:
+            self._process.wait(_KILLED_S)
+        except subprocess.TimeoutExpired as error:
+            raise RunError(
+                f"the {self.role} (process {self.pid}) cannot be ended: does it run as another "
+                "user? End it there, and start it as this user"
+            ) from error
 
     @property
     def output(self) -> bytes:
@@ -155,13 +166,15 @@ class Worker:
         """Sleep until it has ended; False when `seconds` passed before."""
         return _first_ended([self], seconds)
 
-    def _close(self) -> None:
-        os.close(self._stdout)
-        os.close(self._stderr)
-
     def fileno(self) -> int:
         """Readable when the process has ended (pidfd_open(2))."""
         return self._pidfd
+
+
+def _in_memory(opened: ExitStack, name: str) -> int:
+    fd = os.memfd_create(name)
+    opened.callback(os.close, fd)
+    return fd
 
 
 def session_of(pid: int) -> tuple[int, ...]:
