@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ssl
+from datetime import UTC, datetime
 
 import pytest
+from cryptography import x509
 
 from tinygram_bench.tls.certificates import SERVER_NAME, new_identity
 from tinygram_bench.tls.contexts import (
@@ -50,6 +52,13 @@ def test_both_ends_agree_on_what_is_measured() -> None:
         agreed = end.cipher()
         assert agreed is not None
         assert agreed[0] == CIPHER
+
+
+@pytest.mark.parametrize("year", [2001, 2400])
+def test_a_certificate_is_good_by_the_clock_of_any_host(year: int) -> None:
+    certificate = x509.load_pem_x509_certificate(OURS.certificate.encode())
+    then = datetime(year, 1, 1, tzinfo=UTC)
+    assert certificate.not_valid_before_utc < then < certificate.not_valid_after_utc
 
 
 def test_another_cipher_is_refused_by_name() -> None:

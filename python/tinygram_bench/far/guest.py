@@ -9,7 +9,7 @@ import asyncio
 import os
 import secrets
 from collections.abc import Coroutine
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from typing import Any
 
 import msgspec
@@ -94,8 +94,12 @@ class Guest:
             case wire.Tell(_, raw):
                 told = process.program.order(bytes(raw), process.here)
                 # A process that takes nothing stops its client, and not the server.
-                with suppress(RunError):  # It has ended, which is told when its channel ends.
+                try:
                     await asyncio.to_thread(process.child.tell, told)
+                except RunError as error:
+                    # Where it has ended, that is told when its channel ends.
+                    if not process.ended.is_set():
+                        raise RefusedError(str(error)) from error
             case wire.Dismiss() if not process.is_dismissed:
                 process.is_dismissed = True
                 process.child.dismiss()

@@ -8,8 +8,9 @@ from tinygram_bench.model.value import Value
 
 SERVER_NAME = "tinygram"
 """The name that the certificate is for; clients check it."""
-_LIFETIME = datetime.timedelta(days=7)
-_CLOCK_STEP = datetime.timedelta(hours=1)
+_FROM = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
+_UNTIL = datetime.datetime(9999, 12, 31, tzinfo=datetime.UTC)
+"""It is made for a run, and trusted by one client: by the clock of another host it may be old."""
 
 
 class Identity(Value, frozen=True):
@@ -24,7 +25,7 @@ ELSEWHERE = Identity("", "")
 
 
 def new_identity() -> Identity:
-    """A certificate on a new key (ECDSA, P-256), valid for seven days. Raises ImportError."""
+    """A certificate on a new key (ECDSA, P-256), which never expires. Raises ImportError."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -32,15 +33,14 @@ def new_identity() -> Identity:
 
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, SERVER_NAME)])
-    now = datetime.datetime.now(datetime.UTC)
     certificate = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _CLOCK_STEP)
-        .not_valid_after(now + _LIFETIME)
+        .not_valid_before(_FROM)
+        .not_valid_after(_UNTIL)
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(SERVER_NAME)]), critical=False)
         .sign(key, hashes.SHA256())
     )

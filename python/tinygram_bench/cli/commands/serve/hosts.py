@@ -18,6 +18,7 @@ from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.far.limits import Limits
 from tinygram_bench.far.rights import give_up_root
 from tinygram_bench.far.server import Server
+from tinygram_bench.host.descriptors import raise_descriptor_limit
 from tinygram_bench.host.network.connections import tcp_socket
 from tinygram_bench.host.write_counter import counting
 from tinygram_bench.hosts import keys
@@ -66,7 +67,12 @@ def serve_hosts(
         quantities.duration("How long a client is served at most.", format_duration_ns(_TIME_NS)),
     ] = _TIME_NS,
     max_processes: Annotated[
-        int, quantities.count("Most processes of a client at a time.", str(_PROCESSES))
+        int,
+        quantities.count(
+            "Most processes of a client at a time; a sender of the runtime `processes` has another "
+            "one beside it.",
+            str(_PROCESSES),
+        ),
     ] = _PROCESSES,
     max_memory: Annotated[
         int,
@@ -116,6 +122,7 @@ def serve_hosts(
         rate_bytes_per_s=between("--max-rate", max_rate, 10**6, _MOST_BITS_PER_S) / 8,
         clients=between("--max-clients", max_clients, 1, 1_000),
     )
+    raise_descriptor_limit()  # Each process of a client takes some.
     host = _address(bind)
     known = keys.server_keys()
     if known is None and not host.is_loopback:
