@@ -64,10 +64,11 @@ def _groups(root: Path) -> Iterator[Path]:
         if version == 1 and "cpu" not in controllers.split(","):
             continue
         inside = Path(path.lstrip("/"))
-        for mount in _MOUNTS[version]:
+        # Each of them may be a link to another one.
+        for mount in {(root / mount).resolve() for mount in _MOUNTS[version]}:
             for group in (inside, *inside.parents):
-                if (root / mount / group / "cpu.stat").exists():
-                    yield root / mount / group
+                if (mount / group / "cpu.stat").exists():
+                    yield mount / group
 
 
 def _quota_cores(group: Path) -> float | None:
