@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.support.plans import stream
 
 from tinygram_bench.cli import main
 from tinygram_bench.host.awake import cores_awake
@@ -31,6 +32,21 @@ def test_the_device_is_asked_for_no_latency_and_held_open_until_the_end(tmp_path
 def test_where_it_is_not_permitted_the_cores_may_sleep(tmp_path: Path) -> None:
     with cores_awake(tmp_path / "missing") as is_awake:
         assert not is_awake
+
+
+@pytest.mark.parametrize(
+    ("link", "is_kept_awake"), [("loopback", False), ("remote", False), ("rtt=1ms", True)]
+)
+def test_unasked_cores_are_kept_awake_over_emulated_links_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, link: str, is_kept_awake: bool
+) -> None:
+    """Between two hosts it would be one of them alone."""
+    device = tmp_path / "cpu_dma_latency"
+    device.write_bytes(b"\xff" * 4)
+    monkeypatch.setattr(measure, "cores_awake", lambda: cores_awake(device))
+    plan = stream.planned("loop/nodelay", link=link)
+    with measure.cores_as_asked(False, plan):
+        assert _holds(device) == is_kept_awake
 
 
 @pytest.mark.parametrize("is_permitted", [True, False])

@@ -19,7 +19,7 @@ from tinygram_bench.host.occupied import cores_of, occupied
 from tinygram_bench.host.placement import placement
 from tinygram_bench.host.probes.environment import environment
 from tinygram_bench.host.throttled import throttling_told
-from tinygram_bench.links.spec import LOOPBACK
+from tinygram_bench.links.spec import LOOPBACK, REMOTE
 from tinygram_bench.measurement.ending import Ends, may_end_early
 from tinygram_bench.measurement.recording import Recording, summed_up
 from tinygram_bench.measurement.resuming import check_plan
@@ -196,12 +196,13 @@ def _tell(text: str) -> None:
 
 @contextmanager
 def cores_as_asked(is_asked: bool, plan: Plan) -> Iterator[None]:
-    """Keep the cores awake where that is asked for; over links wherever it is permitted.
+    """Keep the cores awake where that is asked for; over emulated links wherever it is permitted.
 
     A core that sleeps between two packets wakes up when a virtual machine's host lets it, which may
     take longer than a packet on the link.
     """
-    if not is_asked and all(case.link == LOOPBACK for case in plan.cases):
+    # Unasked it would keep one of two hosts awake, and let the other one sleep.
+    if not is_asked and all(case.link in (LOOPBACK, REMOTE) for case in plan.cases):
         yield
         return
     with cores_awake() as is_awake:
