@@ -223,8 +223,11 @@ BY_COMMAND: dict[str, Wrong] = {
         (("--tls", "--runtime", "native"), ("runtime=native over TLS", "threads: recv, recv_into")),
         (("--tls", "--only", "asyncio/sock"), ("server=sock", "over TLS", "asyncio: streams")),
         (("--tls", "--server", "127.0.0.1:9"), ("--tls cannot be combined with --server",)),
-        (("--tls", "--server-command", "true"), ("combined with --server-command", "of ours")),
-        (("--tls", "--faulty", "whole-buffer"), ("combined with --faulty", "honest servers")),
+        (
+            ("--tls", "--server-command", "true"),
+            ("combined with --server-command", "only our own servers"),
+        ),
+        (("--tls", "--faulty", "whole-buffer"), ("combined with --faulty", "does not encrypt")),
         (("--plain",), ("--plain needs --tls",)),
         (("--only", "server=epol"), ("'epol'", "sock, streams, protocol, buffered-protocol")),
         (("--only", "implementation=rust"), ("'rust'", "stdlib, tinygram, aiofastnet, external")),

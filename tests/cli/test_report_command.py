@@ -150,7 +150,7 @@ def test_markdown_has_tables_that_no_name_can_break(report: Report, tmp_path: Pa
         ((PACED, "--csv", "a", "--hlog", "./a"), "--hlog and --csv both write to a"),
         ((PACED, "--csv", "-", "--markdown"), "--markdown and --csv both write to -"),
         *(
-            ((PACED, "--notes", *words), f"with {words[0]} they are not: leave out --notes")
+            ((PACED, "--notes", *words), f"leave it out with {words[0]}")
             for words in (
                 *(("--html", "a"), ("--svg", "a"), ("--csv", "-"), ("--hlog", "-")),
                 ("--markdown",),
@@ -218,14 +218,14 @@ def test_a_name_that_is_not_utf_8_is_shown_as_far_as_it_is(report: Report, tmp_p
 
 def test_a_name_that_standard_output_cannot_encode_is_told_with_escapes(tmp_path: Path) -> None:
     done = subprocess.run(
-        [*COMMAND, SIZES, "--html", os.fsdecode(b"a\xff.html")],
+        [*COMMAND, SIZES, "--csv", os.fsdecode(b"a\xff.csv")],
         cwd=tmp_path,
         env={**os.environ, "LC_ALL": "C.UTF-8", "PYTHONIOENCODING": "utf-8:strict"},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "Saved: a\\udcff.html\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Saved: a\\udcff.csv\n", "")
 
 
 def test_every_result_has_a_name_of_its_own(report: Report, tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_a_strategy_of_the_library_is_for_event_loops_alone() -> None:
         ("asyncio", "tinygram", "adaptive"),
         ("asyncio", "tinygram", "coalesce:10us"),
     ]
-    with pytest.raises(UsageError, match="--strategy 'adaptive' is none of callers on threads"):
+    with pytest.raises(UsageError, match="--strategy 'adaptive' is unknown to callers on threads"):
         plan_rr(RrOptions(strategies=("adaptive",)))
 
 
@@ -106,7 +106,7 @@ def test_a_server_that_runs_already_has_no_options_of_ours() -> None:
         ({"runtimes": ("twisted",)}, "--runtime 'twisted'.*threads, asyncio, uvloop, native"),
         (
             {"strategies": ("cork",)},
-            "--strategy 'cork' is none of callers on threads: .*nodelay",
+            "--strategy 'cork' is unknown to callers on threads: .*nodelay",
         ),
         ({"connections": ("one",)}, "--connections 'one'.*per-request, per-caller, shared"),
         ({"servers": ("java",)}, "--server-runtime 'java'.*native, asyncio, uvloop"),

@@ -36,6 +36,18 @@ def read(option: str, parse: Callable[[Given], Value], given: Given) -> Value:
         raise UsageError(f"{option}: {error}") from error
 
 
+def refuse(is_given: bool, fault: str) -> None:
+    """Raises UsageError with this fault."""
+    if is_given:
+        raise UsageError(fault)
+
+
+def refuse_with(option: str, others: Mapping[str, object], reason: str) -> None:
+    """Raises UsageError where one of the other options is given, which do not go with `option`."""
+    for other, value in others.items():
+        refuse(bool(value), f"{option} cannot be combined with {other}: {reason}")
+
+
 def between(option: str, value: int, low: int, high: int) -> int:
     """`value`. Raises UsageError outside `low` … `high`."""
     if not low <= value <= high:

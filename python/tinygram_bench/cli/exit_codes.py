@@ -29,4 +29,8 @@ class ExitCode(IntEnum):
         "A figure is shown to be worse by more than `compare --fail-above` allows.",
     )
     INCONCLUSIVE = 4, "What was asked cannot be said from what was measured."
-    INTERRUPTED = 130, "Interrupted by Ctrl-C; the finished runs are saved."
+    INTERRUPTED = (
+        130,
+        "Interrupted by Ctrl-C, or ended by SIGTERM or SIGHUP: finished rounds are saved. It is "
+        "the usual end of `serve`.",
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar
@@ -118,8 +118,9 @@ Awake = Annotated[
     bool,
     typer.Option(
         "--awake",
-        help="Keep idle cores from sleeping during the measurement (needs root; over links this is "
-        "always tried).",
+        help="Keep this host's idle cores from sleeping during the measurement (needs root; over "
+        "emulated links this is always tried). With another host as the far end, or a cluster, the "
+        "other hosts' cores may still sleep.",
     ),
 ]
 Wait = Annotated[
@@ -154,14 +155,8 @@ Server = Annotated[
 ]
 
 
-def without_tls(given: Mapping[str, object]) -> None:
-    """Raise UsageError where one of these options is given, which do not go with `--tls`."""
-    for option, value in given.items():
-        if value is not None:
-            raise UsageError(
-                f"--tls cannot be combined with {option}: it is for honest servers of ours, for "
-                "which certificates are made"
-            )
+NO_CERTIFICATE = "only our own servers have a certificate, which is made for the run"
+"""Why `--tls` does not go with other programs' servers."""
 
 
 def with_tls(tls: bool, plain: bool) -> tuple[bool, ...]:
@@ -176,7 +171,7 @@ def result_file(workload: str) -> Any:
     return typer.Option(
         metavar="FILE",
         help="Result file, or - for standard output (tables then go to standard error). An "
-        "existing file is replaced once the first run is finished.",
+        "existing file is replaced once the first round is finished.",
         show_default=path,
     )
 

@@ -30,6 +30,8 @@ _JOIN_S = 8
 _PLACED_S = 8.0
 _ANSWER_S = 10.0
 _AT_A_TIME = 4
+_EXTRAS = ("uvloop", "aiofastnet")
+"""Extras that bring one package, which has their name; what else a host needs is in `cluster`."""
 """Steps of a host at a time: a long one, and questions whether it is there."""
 _START = "start one with `ray start --head` on a host and `ray start --address=…` on the others"
 
@@ -216,10 +218,10 @@ def described(error: BaseException) -> str:
     text = str(getattr(error, "cause", None) or error)
     missing = re.search(r"No module named '([A-Za-z0-9_.]+)'", str(error))
     if missing is not None:
-        package = "cluster" if missing[1].partition(".")[0] == "tinygram_bench" else missing[1]
+        extra = missing[1] if missing[1] in _EXTRAS else "cluster"
         return (
             f"it has no Python module {missing[1]}: install the same tinygram there "
-            f"(pip install 'tinygram[bench,{package}]'), in the environment in which its Ray runs"
+            f"(pip install 'tinygram[bench,{extra}]'), in the environment in which its Ray runs"
         )
     name = type(error).__name__
     if name in ("ActorDiedError", "RayActorError", "ActorUnavailableError"):

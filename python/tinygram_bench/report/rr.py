@@ -160,7 +160,10 @@ def _sentences_of(result: Result) -> tuple[str, ...]:
         _sentence(cases[verdict.case_id], cases[verdict.baseline_case_id], verdict, result)
         for verdict in sorted(verdicts, key=_shown_difference, reverse=True)
     ]
-    return tuple(said) or ("Nothing was compared: that needs nagle and nodelay of one kind.",)
+    return tuple(said) or (
+        "Nothing was compared: that needs nagle and nodelay, or one of them and another strategy, "
+        "of the same callers and connections.",
+    )
 
 
 def _shown_difference(verdict: Verdict) -> float:

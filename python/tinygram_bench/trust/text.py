@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from tinygram_bench.links.spec import LOOPBACK
@@ -62,9 +63,9 @@ def page(result: Result, trusted: Trusted) -> str:
     lines = [
         "# What this machine can tell apart",
         "",
-        f"Measured by `make trust` at {result.started_at} (kernel {found.get('kernel')}, "
-        f"{found.get('cores')} cores, {found.get('cpu_model')}, load average before "
-        f"{(found.get('load_average_1_5_15_min') or ['not known'])[0]}).",
+        f"Measured by `{shlex.join(result.command)}` at {result.started_at} "
+        f"(kernel {found.get('kernel')}, {found.get('cores')} cores, {found.get('cpu_model')}, "
+        f"load average before {(found.get('load_average_1_5_15_min') or ['not known'])[0]}).",
         "",
         *(f"- {line}" for line in _answer(trusted)),
     ]

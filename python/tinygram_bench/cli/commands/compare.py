@@ -57,6 +57,8 @@ def compare(
     """Say what changed between two results, figure by figure, and how sure that is."""
     one_of("--gate", gate, KINDS)
     asked = cast(Gate, gate)
+    if quiet and fail_above is None:
+        raise UsageError("--quiet needs --fail-above: without a gate nothing would ever be told")
     earlier, later = stored.load(before), stored.load(after)
     with stored.made_of(before, after):
         comparison = checked_comparison(before, earlier, after, later, asked, is_anyway=anyway)

@@ -15,6 +15,7 @@ from tinygram_bench.cli.bounds import (
     check_command,
     check_slice,
     one_of,
+    refuse_with,
     server_address,
     takes_turns,
 )
@@ -166,7 +167,10 @@ def echo(
     awake: options.Awake = False,
     wait: options.Wait = False,
     timeout: Annotated[
-        int, quantities.duration("Time limit for each run, beyond its duration.", "30s")
+        int,
+        quantities.duration(
+            "Time limit for each of connecting, the warm-up and the end of a run.", "30s"
+        ),
     ] = 30 * 10**9,
 ) -> Asked:
     """Measure servers that send back what they read; every byte is compared with what was sent."""
@@ -195,9 +199,9 @@ def echo(
         {"--lone": lone, "--messages": messages is not None, "--probe": probe is not None},
     )
     if tls:
-        options.without_tls(
-            {"--server": server, "--server-command": server_command, "--faulty": faulty}
-        )
+        others = {"--server": server, "--server-command": server_command}
+        refuse_with("--tls", others, options.NO_CERTIFICATE)
+        refuse_with("--tls", {"--faulty": faulty}, "the faulty server does not encrypt")
     one_of("--reply", reply, REPLIES)
     _check_fault(faulty, reply)
     if published and (size or workers != 5 or depth != 1 or reply != PER_READ):

@@ -96,8 +96,8 @@ def report(
     instead = [*outputs, *(["--svg"] if svg else []), *(["--markdown"] if markdown else [])]
     if notes and instead:
         raise UsageError(
-            "--notes adds to the tables that are printed without other options, and with "
-            f"{', '.join(instead)} they are not: leave out --notes"
+            "--notes is for the tables that are printed without other options: leave it out with "
+            f"{', '.join(instead)}, where pages and --markdown have every note"
         )
     if html or svg:
         check_charts()

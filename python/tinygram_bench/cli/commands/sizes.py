@@ -99,7 +99,12 @@ def sizes(
     probe: options.Probe = None,
     awake: options.Awake = False,
     wait: options.Wait = False,
-    timeout: Annotated[int, quantities.duration("Time limit for each run.", "60s")] = 60 * 10**9,
+    timeout: Annotated[
+        int,
+        quantities.duration(
+            "Time limit for each run; each connect, write and wait may take half of it.", "60s"
+        ),
+    ] = 60 * 10**9,
 ) -> Asked:
     """A connection per sample: time by size and round trips, and the model that explains it."""
     far = options.far_end(server)

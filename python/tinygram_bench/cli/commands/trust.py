@@ -56,7 +56,8 @@ def trust(
             "--against-lone",
             help="Also measure every default case of stream (1,000/s, 10,000/s, flat out, and "
             f"1,000/s over {LINK}), rr and echo, in slices and alone, and name those whose figures "
-            "differ; takes about half an hour more.",
+            "differ; takes about half an hour more. Other results are not told what it finds: the "
+            "cores are kept awake for the link.",
         ),
     ] = False,
     page: Annotated[
@@ -121,6 +122,8 @@ def trust(
             _keep(noise_floor_of(measurement.result, trusted))
         if page is not None:
             store.replace(page, text.page(measurement.result, trusted).encode())
+    elif page is not None:
+        print(f"tinygram: --page {page} is not written, for a run failed", file=sys.stderr)
     if not quiet:
         text.write(Pen(console(is_on_stderr=destination.is_standard_output)), trusted)
         if not destination.is_standard_output:

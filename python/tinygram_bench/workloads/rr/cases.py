@@ -215,10 +215,14 @@ def _check_runtimes(options: RrOptions, kinds: Iterable[str]) -> None:
     there = list(dict.fromkeys(name for kind in kinds for name in _runtimes(kind)))
     for name in options.runtimes or ():
         if name not in there:
-            raise UsageError(
-                f"--runtime {name!r} has none with --connections {', '.join(kinds)}: there are "
-                f"{', '.join(there)}"
-            )
+            raise _no_callers(name, ", ".join(kinds), there)
+
+
+def _no_callers(runtime: str, connections: str, there: Iterable[str]) -> UsageError:
+    return UsageError(
+        f"--runtime {runtime!r} has no callers for --connections {connections}: the known ones are "
+        f"{', '.join(there)}"
+    )
 
 
 def _ways(options: RrOptions, connections: str, tls: bool) -> list[tuple[str, str]]:
@@ -229,8 +233,7 @@ def _ways(options: RrOptions, connections: str, tls: bool) -> list[tuple[str, st
     asked = options.runtimes or (usual if is_many else ("threads",))
     runtimes = [name for name in dict.fromkeys(asked) if name in there]
     if not runtimes:
-        wanted = f"with --connections {connections}"
-        raise UsageError(f"--runtime {asked[0]!r} has none {wanted}: there are {', '.join(there)}")
+        raise _no_callers(asked[0], connections, there)
     texts = options.strategies or (_USUAL_ON_MANY if is_many else STRATEGIES)
     strategies = {text: parse_strategy(text) for text in texts}
     for text in options.strategies or ():
@@ -239,8 +242,8 @@ def _ways(options: RrOptions, connections: str, tls: bool) -> list[tuple[str, st
                 f"{runtime}: {', '.join(known.strategies)}" for runtime, known in there.items()
             )
             raise UsageError(
-                f"--strategy {text!r} is none of callers on {', '.join(runtimes)}: there are "
-                f"{others}"
+                f"--strategy {text!r} is unknown to callers on {', '.join(runtimes)}: the known "
+                f"ones are {others}"
             )
     return [
         (runtime, str(strategy))

@@ -7,7 +7,7 @@ import math
 from tinygram_bench.cli.bounds import between, check_slice
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Plan
-from tinygram_bench.model.units import format_bytes
+from tinygram_bench.model.units import format_bytes, format_duration_ns
 from tinygram_bench.workloads.fanout.cases import FanoutOptions, least_slice_ns, plan_fanout
 from tinygram_bench.workloads.fanout.slices import LEAST_PUBLICATIONS
 
@@ -25,8 +25,8 @@ def bounded(asked: FanoutOptions) -> Plan:
     if most * size * asked.burst > _MOST_BYTES_AT_ONCE:
         raise UsageError(
             f"--subscribers {most} with messages of {format_bytes(size)}: what is published at an "
-            "instant may be 256 MiB to all together, so ask for fewer subscribers or smaller "
-            "messages"
+            "instant may be 256 MiB to all together, so ask for fewer subscribers, smaller "
+            "messages or a smaller --burst"
         )
     for each in asked.rates_per_s:
         _check_rate(each, asked.burst, asked.duration_ns, most)
@@ -39,12 +39,13 @@ def bounded(asked: FanoutOptions) -> Plan:
 
 
 def _check_rate(rate_per_s: float, burst: int, duration_ns: int, subscribers: int) -> None:
-    """Raises UsageError where a run has no publication, or too many messages."""
+    """Raises UsageError where a run has no whole burst, or too many messages."""
     publications = rate_per_s * duration_ns / 1e9
     messages = publications * subscribers
     if round(publications) < burst:
         raise UsageError(
-            f"--rate {rate_per_s:g} has no publication in the run: name a longer --duration"
+            f"--rate {rate_per_s:g} for {format_duration_ns(duration_ns)} is fewer publications "
+            f"than one burst of {burst}: name a longer --duration or a smaller --burst"
         )
     if messages > _MOST_DELIVERIES:
         raise UsageError(

@@ -15,6 +15,7 @@ from tinygram_bench.cli.bounds import (
     check_descriptors,
     duration_between_ns,
     processes_of_callers,
+    refuse_with,
     server_address,
     slice_within_ns,
     takes_turns,
@@ -208,8 +209,10 @@ def rr(
         return ExitCode.OK
     far = options.far_end(server)
     if tls:
-        options.without_tls({"--server": None if far else server, "--scenario": scenario})
-        options.without_tls({"--reply-bytes": reply_bytes, "--cross-check": cross_check or None})
+        foreign = {"--server": None if far else server, "--reply-bytes": reply_bytes}
+        refuse_with("--tls", foreign, options.NO_CERTIFICATE)
+        plain_too = {"--scenario": scenario, "--cross-check": cross_check}
+        refuse_with("--tls", plain_too, "some of its programs do not encrypt")
     if far is not None:
         if cross_check:
             raise UsageError(

@@ -17,6 +17,8 @@ from tinygram_bench.cli.bounds import (
     check_descriptors,
     check_paced_slices,
     one_of,
+    refuse,
+    refuse_with,
     takes_turns,
 )
 from tinygram_bench.cli.commands.cluster import asked as cluster_asked
@@ -24,8 +26,6 @@ from tinygram_bench.cli.commands.stream.bounds import (
     check_bytes_at_once,
     check_slices_told,
     directions_of,
-    refuse,
-    refuse_with,
 )
 from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
 from tinygram_bench.cli.measuring import Asked

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tinygram_bench.cli.bounds import refuse, refuse_with
 from tinygram_bench.loads.producers import MAX_POOL_BYTES
-from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import Direction, StreamParameters
 from tinygram_bench.model.result import Plan
 from tinygram_bench.model.units import format_bytes
@@ -13,18 +13,6 @@ from tinygram_bench.runs.slices import MOST_SLICES
 from tinygram_bench.workloads.stream.cases import StreamOptions
 
 _MOST_BYTES_AT_ONCE = 256 << 20
-
-
-def refuse(is_given: bool, fault: str) -> None:
-    """Raises UsageError with this fault."""
-    if is_given:
-        raise UsageError(fault)
-
-
-def refuse_with(option: str, others: Mapping[str, object], reason: str) -> None:
-    """Raises UsageError where one of the other options is given, which do not go with `option`."""
-    for other, value in others.items():
-        refuse(bool(value), f"{option} cannot be combined with {other}: {reason}")
 
 
 def directions_of(
