@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections import Counter
@@ -29,11 +30,17 @@ CARGO_SOURCE = f'source = "registry+https://github.com/rust-lang/{REGISTRY_HOSTS
 
 def files(root: Path) -> Iterator[Path]:
     """All files of ours: nothing that was built, and nothing hidden but CI's own."""
-    for path in sorted(root.rglob("*")):
-        parts = path.relative_to(root).parts
-        hidden = any(part.startswith(".") and part != ".ci" for part in parts)
-        if path.is_file() and not hidden and not NOT_OURS.intersection(parts):
-            yield path
+    found: list[Path] = []
+    for folder, folders, names in os.walk(root):
+        # What is taken out here is not entered: most files of a checkout have been built.
+        folders[:] = filter(is_ours, folders)
+        found += (Path(folder, name) for name in names if is_ours(name))
+    yield from sorted(path for path in found if path.is_file())
+
+
+def is_ours(name: str) -> bool:
+    """Whether a folder or a file of that name may be one of ours."""
+    return name not in NOT_OURS and (name == ".ci" or not name.startswith("."))
 
 
 def lines_of(path: Path) -> Iterator[tuple[str, str]]:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 import jsonschema
 import pytest
 import typer
+from tests.support.command import Refused
 
 import tinygram
 from tinygram_bench.cli import app as app_module
@@ -22,6 +23,7 @@ from tinygram_bench.cli import main
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.help import features, version
 from tinygram_bench.model.errors import UsageError
+from tinygram_bench.schema import json_schema
 
 COMMAND = [sys.executable, "-B", "-m", "tinygram_bench"]
 
@@ -88,17 +90,35 @@ def test_the_module_is_the_command(module: str) -> None:
     ],
     ids=" ".join,
 )
-def test_every_command_knows_h(words: list[str]) -> None:
-    short = run(*words, "-h")
-    assert (short.returncode, short.stderr) == (0, "")
-    assert short.stdout.startswith(" ".join(["Usage: tinygram", *words]))
-    assert short.stdout == run(*words, "--help").stdout
+def test_every_command_knows_h(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In this process, for starting one takes long; without a subcommand as its user calls it."""
+
+    def told(option: str) -> tuple[object, str, str]:
+        if not words:
+            done = run(option)
+            return done.returncode, done.stdout, done.stderr
+        monkeypatch.setattr(sys, "argv", ["tinygram", *words, option])
+        with pytest.raises(SystemExit) as exited:
+            main()
+        said = capsys.readouterr()
+        return exited.value.code, said.out, said.err
+
+    short = told("-h")
+    code, stdout, stderr = short
+    assert (code, stderr) == (0, "")
+    assert stdout.startswith(" ".join(["Usage: tinygram", *words]))
+    assert told("--help") == short
 
 
 def test_schema_prints_a_json_schema() -> None:
     done = run("schema")
     assert done.returncode == ExitCode.OK
-    jsonschema.Draft202012Validator.check_schema(json.loads(done.stdout))
+    printed = json.loads(done.stdout)
+    jsonschema.Draft202012Validator.check_schema(printed)
+    # By way of JSON, which has lists where Python has tuples.
+    assert printed == json.loads(json.dumps(json_schema()))
 
 
 @pytest.mark.parametrize(
@@ -110,11 +130,17 @@ def test_schema_prints_a_json_schema() -> None:
         (["schema", "x"], "unexpected extra argument"),
     ],
 )
-def test_bad_usage_is_one_line_and_exit_2(arguments: list[str], fault: str) -> None:
-    done = run(*arguments)
+def test_bad_usage_is_one_line_and_exit_2(
+    arguments: list[str], fault: str, refused: Refused
+) -> None:
+    refused(arguments, (fault,))
+
+
+def test_bad_usage_is_told_to_whoever_started_the_process() -> None:
+    done = run("schema", "--foo")
     assert done.returncode == ExitCode.USAGE
     assert done.stderr.startswith("tinygram: error: ")
-    assert fault in done.stderr
+    assert "No such option: --foo; see `tinygram schema --help`" in done.stderr
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
 

@@ -39,12 +39,15 @@ MEASURED = {
         *("--connections", "per-request", "--connections", "shared"),
     ),
     "echo": (
-        *("--messages", 100, "--size", 100),
-        *("--only", "runtime=native", "--only", "runtime=threads"),
+        *("--messages", 100, "--size", 100, "--only", "native/epoll", "--only", "threads/recv"),
+        *("--only", "threads/tinygram/recv_into/adaptive"),
     ),
     "sizes": ("--samples", 100, "--sizes", "1,100", "--round-trips", "0,1,2"),
     "fanout": ("--subscribers", 3, "--duration", "100ms", "--runtime", "native"),
-    "fanout paced": ("--subscribers", 3, "--rate", 100, "--duration", "100ms"),
+    "fanout paced": (
+        *("--subscribers", 3, "--rate", 100, "--duration", "100ms"),
+        *("--runtime", "native", "--runtime", "asyncio"),
+    ),
 }
 COVERED = {
     "stream": {"queueing_ns", "hold_ns"},

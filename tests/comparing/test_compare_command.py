@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from msgspec.structs import replace
 from tests.support.compared import compared_result
 
+from tinygram_bench.cli import main
 from tinygram_bench.model import store
 from tinygram_bench.model.result import Result, Run
 
@@ -18,61 +21,98 @@ WRITES = {"nodelay": [1000] * 8, "nagle": [50] * 8}
 BASE = compared_result(RATES, WRITES)
 
 
-def compared(
-    folder: Path, before: Result, after: Result, *options: str
-) -> subprocess.CompletedProcess[str]:
+class Done(NamedTuple):
+    returncode: object
+    stdout: str
+    stderr: str
+
+
+Compare = Callable[..., Done]
+
+
+@pytest.fixture
+def compare(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Compare:
+    """`tinygram compare WORDS` in the test's folder, and in this process: starting takes long."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+
+    def call(*words: str) -> Done:
+        monkeypatch.setattr(sys, "argv", ["tinygram", "compare", *words])
+        with pytest.raises(SystemExit) as exited:
+            main()
+        return Done(exited.value.code, *capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture
+def compared(compare: Compare, tmp_path: Path) -> Compare:
+    """The same of two results, before and after, with options."""
+
+    def call(before: Result, after: Result, *options: str) -> Done:
+        save(tmp_path, before, after)
+        return compare("before.json", "after.json", *options)
+
+    return call
+
+
+def save(folder: Path, before: Result, after: Result) -> None:
     for name, result in (("before", before), ("after", after)):
         store.save(result, folder / f"{name}.json")
-    return run(folder, "before.json", "after.json", *options)
 
 
-def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-B", "-m", "tinygram_bench", "compare", *words],
-        cwd=folder,
+def test_the_same_passes_both_gates(tmp_path: Path) -> None:
+    """Here alone it is a process, whose status is what a shell sees."""
+    save(tmp_path, BASE, BASE)
+    words = ("compare", "before.json", "after.json", "--fail-above", "5%")
+    done = subprocess.run(
+        [sys.executable, "-B", "-m", "tinygram_bench", *words],
+        cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,
     )
-
-
-def test_the_same_passes_both_gates(tmp_path: Path) -> None:
-    done = compared(tmp_path, BASE, BASE, "--fail-above", "5%")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("The answer\n- No change is shown in 2 cases.\n")
     assert "- 8 figures show no change.\n" in done.stdout
     assert "- No figure is worse by more than 5%." in done.stdout
 
 
-def test_what_intervals_rest_on_is_said_of_each_kind_that_is_shown(tmp_path: Path) -> None:
-    both = " ".join(compared(tmp_path, BASE, BASE).stdout.split())
+def test_what_intervals_rest_on_is_said_of_each_kind_that_is_shown(
+    compared: Compare, compare: Compare
+) -> None:
+    both = " ".join(compared(BASE, BASE).stdout.split())
     for said in (
         "if rounds are independent and their logarithms normal",
         "if drift of the host met all cases of a load alike, and did not come together with",
         "widened by as much as the count varies by itself; how often one misses is not known",
     ):
         assert said in both
-    counts = run(tmp_path, "before.json", "after.json", "--gate", "counts").stdout
+    counts = compare("before.json", "after.json", "--gate", "counts").stdout
     assert "The interval of a count" in counts
     assert "The interval of a time" not in counts
 
 
-def test_more_writes_fail_the_gate_of_counts_and_not_that_of_times(tmp_path: Path) -> None:
+def test_more_writes_fail_the_gate_of_counts_and_not_that_of_times(
+    compared: Compare, compare: Compare
+) -> None:
     worse = compared_result(RATES, WRITES | {"nagle": [1000] * 8})
-    done = compared(tmp_path, BASE, worse, "--fail-above", "5%")
+    done = compared(BASE, worse, "--fail-above", "5%")
     assert done.returncode == 3
     expected = "loop/nagle, stream flat out: writes per message x 20.0 (20.0-20.0)"
     assert f"- Shown to be worse by more than 5%: {expected}." in done.stdout
-    assert run(tmp_path, "before.json", "after.json").returncode == 0
-    times = run(tmp_path, "before.json", "after.json", "--fail-above=5%", "--gate", "times")
+    assert compare("before.json", "after.json").returncode == 0
+    times = compare("before.json", "after.json", "--fail-above=5%", "--gate", "times")
     assert times.returncode == 0
-    asked = run(tmp_path, "before.json", "after.json", "--fail-above=5%", "--quiet")
+    asked = compare("before.json", "after.json", "--fail-above=5%", "--quiet")
     assert (asked.returncode, asked.stdout.count("\n")) == (3, 1)
 
 
-def test_what_cannot_be_said_has_a_status_of_its_own(tmp_path: Path) -> None:
+def test_what_cannot_be_said_has_a_status_of_its_own(compared: Compare) -> None:
     few = compared_result({way: rates[:3] for way, rates in RATES.items()})
-    done = compared(tmp_path, few, BASE, "--fail-above", "5%", "--gate", "times")
+    done = compared(few, BASE, "--fail-above", "5%", "--gate", "times")
     assert done.returncode == 4
     assert "- Of 4 figures it cannot be said.\n" in done.stdout
     assert (
@@ -80,12 +120,14 @@ def test_what_cannot_be_said_has_a_status_of_its_own(tmp_path: Path) -> None:
     ) in done.stdout
 
 
-def test_a_way_that_fails_altogether_fails_both_gates_and_is_told(tmp_path: Path) -> None:
+def test_a_way_that_fails_altogether_fails_both_gates_and_is_told(
+    compared: Compare, compare: Compare
+) -> None:
     def failed(run: Run) -> Run:
         return replace(run, counters={}, failure="reset by peer")
 
     runs = [failed(each) if "nagle" in each.case_id else each for each in BASE.runs]
-    done = compared(tmp_path, BASE, replace(BASE, runs=tuple(runs)), "--fail-above", "5%")
+    done = compared(BASE, replace(BASE, runs=tuple(runs)), "--fail-above", "5%")
     told = (
         "loop/nagle, stream flat out: failed in all of its 8 rounds after, and not before: reset "
         "by peer."
@@ -96,12 +138,12 @@ def test_a_way_that_fails_altogether_fails_both_gates_and_is_told(tmp_path: Path
     assert f"- Shown to be worse by more than 5%: {told}" in printed
     for gate in ("times", "counts"):
         asked = ("before.json", "after.json", "--fail-above=5%", "--gate", gate, "--quiet")
-        assert run(tmp_path, *asked).returncode == 3
+        assert compare(*asked).returncode == 3
     # The other way round it is no regression; of times that were not known nothing can be said.
-    assert run(tmp_path, "after.json", "before.json", "--fail-above=5%").returncode == 4
+    assert compare("after.json", "before.json", "--fail-above=5%").returncode == 4
 
 
-def test_a_case_that_is_gone_is_no_pass(tmp_path: Path) -> None:
+def test_a_case_that_is_gone_is_no_pass(compared: Compare) -> None:
     plan = replace(BASE.plan, cases=BASE.plan.cases[:1])
     kept = {case.case_id for case in plan.cases}
     fewer = replace(
@@ -111,18 +153,20 @@ def test_a_case_that_is_gone_is_no_pass(tmp_path: Path) -> None:
         summaries=tuple(each for each in BASE.summaries if each.case.case_id in kept),
         verdicts=(),
     )
-    done = compared(tmp_path, BASE, fewer, "--fail-above", "5%")
+    done = compared(BASE, fewer, "--fail-above", "5%")
     assert done.returncode == 4
     assert "- It cannot be said of cases that are gone: " in done.stdout
 
 
-def test_what_is_not_comparable_is_named_with_both_values(tmp_path: Path) -> None:
+def test_what_is_not_comparable_is_named_with_both_values(
+    compared: Compare, compare: Compare
+) -> None:
     case = BASE.plan.cases[0]
     longer = replace(case, parameters=replace(case.parameters, slice_ns=20_000_000))
     plan = replace(BASE.plan, seed=8, cases=(longer, *BASE.plan.cases[1:]))
     environment = BASE.environment | {"kernel": "6.2.0"}
     other = replace(BASE, host="there", environment=environment, plan=plan)
-    done = compared(tmp_path, BASE, other)
+    done = compared(BASE, other)
     assert (done.returncode, done.stdout) == (2, "")
     for difference in (
         "host: here before, there after",
@@ -131,37 +175,39 @@ def test_what_is_not_comparable_is_named_with_both_values(tmp_path: Path) -> Non
         "parameters of stream/nodelay, slice_ns: not known before, 20000000 after",
     ):
         assert difference in done.stderr
-    anyway = run(tmp_path, "before.json", "after.json", "--anyway")
+    anyway = compare("before.json", "after.json", "--anyway")
     assert anyway.returncode == 0
     assert "- not comparable: kernel: 6.1.0 before, 6.2.0 after" in anyway.stdout
 
 
-def test_how_fast_a_core_is_awake_hinders_times_and_not_counts(tmp_path: Path) -> None:
+def test_how_fast_a_core_is_awake_hinders_times_and_not_counts(
+    compared: Compare, compare: Compare
+) -> None:
     awake = replace(BASE, environment=BASE.environment | {"cpu_latency_limit_us": 0})
-    done = compared(tmp_path, BASE, awake)
+    done = compared(BASE, awake)
     assert (done.returncode, done.stdout) == (2, "")
     assert "limit of a core's time to wake up (µs): not known before, 0 after" in done.stderr
-    counts = run(tmp_path, "before.json", "after.json", "--gate", "counts")
+    counts = compare("before.json", "after.json", "--gate", "counts")
     assert (counts.returncode, counts.stderr) == (0, "")
 
 
-def test_hosts_that_are_not_known_may_be_two(tmp_path: Path) -> None:
+def test_hosts_that_are_not_known_may_be_two(compared: Compare, compare: Compare) -> None:
     unknown = replace(BASE, host=None)
-    done = compared(tmp_path, unknown, unknown)
+    done = compared(unknown, unknown)
     assert (done.returncode, done.stdout) == (2, "")
     assert "host: not known before, not known after" in done.stderr
-    assert run(tmp_path, "before.json", "after.json", "--anyway").returncode == 0
+    assert compare("before.json", "after.json", "--anyway").returncode == 0
 
 
-def test_versions_of_programs_are_what_one_compares(tmp_path: Path) -> None:
+def test_versions_of_programs_are_what_one_compares(compared: Compare) -> None:
     newer = replace(BASE, environment=BASE.environment | {"uvloop": "0.23.0"})
-    done = compared(tmp_path, BASE, newer)
+    done = compared(BASE, newer)
     assert done.returncode == 0
     assert "- uvloop: not known before, 0.23.0 after" in done.stdout
 
 
-def test_results_without_a_common_case_are_refused(tmp_path: Path) -> None:
-    done = compared(tmp_path, BASE, compared_result({"cork": [1e5] * 8}))
+def test_results_without_a_common_case_are_refused(compared: Compare) -> None:
+    done = compared(BASE, compared_result({"cork": [1e5] * 8}))
     assert done.returncode == 2
     assert "before.json and after.json have no case in common" in done.stderr
 
@@ -178,23 +224,23 @@ def test_results_without_a_common_case_are_refused(tmp_path: Path) -> None:
     ids=["empty", "foreign", "page", "future", "truncated"],
 )
 def test_a_file_that_is_no_result_is_refused_and_stays(
-    tmp_path: Path, document: bytes, fault: str
+    tmp_path: Path, compare: Compare, document: bytes, fault: str
 ) -> None:
     store.save(BASE, tmp_path / "before.json")
     (tmp_path / "after.json").write_bytes(document)
-    done = run(tmp_path, "before.json", "after.json")
+    done = compare("before.json", "after.json")
     assert (done.returncode, done.stdout) == (2, "")
     assert f"tinygram: error: after.json {fault}" in done.stderr
     assert (tmp_path / "after.json").read_bytes() == document
 
 
-def test_an_older_result_is_read(tmp_path: Path) -> None:
+def test_an_older_result_is_read(compare: Compare) -> None:
     stored = str(Path(__file__).parents[1] / "model" / "stored" / "v1-stream-flat-out.json")
-    done = run(tmp_path, stored, stored, "--anyway")  # It does not say of which host it is.
+    done = compare(stored, stored, "--anyway")  # It does not say of which host it is.
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_an_unknown_gate_is_refused(tmp_path: Path) -> None:
-    done = compared(tmp_path, BASE, BASE, "--gate", "speed")
+def test_an_unknown_gate_is_refused(compared: Compare) -> None:
+    done = compared(BASE, BASE, "--gate", "speed")
     assert done.returncode == 2
     assert "--gate 'speed' is unknown: the known ones are times, counts, both" in done.stderr

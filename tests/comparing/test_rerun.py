@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -134,37 +132,35 @@ def test_each_point_of_a_sweep_is_measured_again_in_the_rounds_of_its_step(tmp_p
     ids=["study", "peers", "empty"],
 )
 def test_what_its_file_does_not_say_is_not_guessed(
-    tmp_path: Path, result: Result, fault: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: Refused, result: Result, fault: str
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     store.save(result, tmp_path / "before.json")
-    done = Command(tmp_path, "rerun").run("before.json")
-    assert (done.code, done.stdout, done.result) == (2, "", None)
-    assert fault in done.stderr
+    refused(("rerun", "before.json"), (fault,))
+    assert list(tmp_path.iterdir()) == [tmp_path / "before.json"]
 
 
-def test_the_file_itself_is_never_replaced(tmp_path: Path) -> None:
-    command = Command(tmp_path, "rerun")
-    store.save(RESULT, command.result_path)
-    shutil.copy(command.result_path, tmp_path / "copy.json")
-    done = command.run(command.result_path.name)
-    assert done.code == 2
-    assert "is the result to compare with: name another file" in done.stderr
-    assert command.result_path.read_bytes() == (tmp_path / "copy.json").read_bytes()
+def test_the_file_itself_is_never_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: Refused
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "result.json"
+    store.save(RESULT, path)
+    shutil.copy(path, tmp_path / "copy.json")
+    said = "is the result to compare with: name another file"
+    refused(("rerun", path.name, "--json", str(path)), (said,))
+    assert path.read_bytes() == (tmp_path / "copy.json").read_bytes()
 
 
 @pytest.mark.parametrize("name", ["a" * 300, "loop"])
-def test_a_result_file_that_cannot_be_looked_at_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_result_file_that_cannot_be_looked_at_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: Refused, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
     store.save(RESULT, tmp_path / "before.json")
     (tmp_path / "loop").symlink_to("loop")
-    done = subprocess.run(
-        [sys.executable, "-m", "tinygram", "rerun", "before.json", "--json", name],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"tinygram: error: cannot write {name}: ")
+    said = f"tinygram: error: cannot write {name}: "
+    refused(("rerun", "before.json", "--json", name), (said,))
 
 
 @pytest.mark.parametrize(("limit_us", "is_awake"), [(0, True), (2_000_000_000, False)])
@@ -186,14 +182,17 @@ def test_cores_are_kept_awake_where_they_were(limit_us: int, is_awake: bool) -> 
     ids=["receiver", "echo-command", "echo-server", "rr-server", "sizes-server"],
 )
 def test_programs_and_servers_that_the_file_names_are_told_and_not_used_unasked(
-    tmp_path: Path, asked: Callable[[], Plan], told: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    refused: Refused,
+    asked: Callable[[], Plan],
+    told: str,
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     store.save(with_cases(asked().cases), tmp_path / "before.json")
-    done = Command(tmp_path, "rerun").run("before.json")
-    assert (done.code, done.stdout, done.result) == (2, "", None)
-    assert told in done.stderr
-    assert "add --run-commands" in done.stderr
+    refused(("rerun", "before.json"), (told, "add --run-commands"))
     assert not (tmp_path / "here").exists()
+    assert list(tmp_path.iterdir()) == [tmp_path / "before.json"]
 
 
 RECEIVER = """#!/bin/sh

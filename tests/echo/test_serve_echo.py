@@ -13,10 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.support.command import Command
+from tests.support.command import Command, Refused
 from tests.support.waiting import wait_until
 
 COMMAND = [sys.executable, "-B", "-m", "tinygram_bench", "serve", "echo"]
+SERVE = "tinygram_bench.cli.commands.serve.echo"
 PATIENCE_S = 60.0
 SILENT_CONNECTIONS = 1_000
 MOST_GROWTH_BYTES = 32 << 20
@@ -181,20 +182,14 @@ def sockets_of(pid: int) -> int:
     ],
 )
 def test_what_was_asked_for_wrongly_is_one_line(
-    options: tuple[str, ...], said: tuple[str, ...]
+    options: tuple[str, ...],
+    said: tuple[str, ...],
+    refused: Refused,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    done = subprocess.run(
-        [*COMMAND, *options],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_S,
-    )
-    assert done.returncode == 2
-    assert done.stderr.startswith("tinygram: error: ")
-    assert done.stderr.count("\n") == 1
-    for part in said:
-        assert part in done.stderr
+    # What starts from this process is to have the limit of descriptors that it had.
+    monkeypatch.setattr(f"{SERVE}.raise_descriptor_limit", lambda: None)
+    refused(("serve", "echo", *options), said)
 
 
 def test_a_port_that_is_taken_is_named(serving: Serving) -> None:

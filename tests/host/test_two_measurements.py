@@ -45,7 +45,7 @@ def test_the_second_one_is_told_and_its_runs_have_the_warning(command: Command) 
 
 @of_stream
 def test_the_first_one_notices_the_second(command: Command) -> None:
-    process = command.start(*SHORT[2:], "--rate", 1_000, "--duration", "6s")
+    process = command.start(*SHORT[2:], "--rate", 1_000, "--duration", "3s")
     command.wait_process("tg-sender")
     with occupied(cores(), print, waits=False) as ours:
         assert ours.others()

@@ -6,9 +6,11 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tests.hosts.far_server import HELLO, LIMIT_S, far_server
+from tests.support.command import Refused
 from tests.support.serve_command import serving
 
 from tinygram_bench.cli.options import far_end
@@ -121,6 +123,14 @@ def test_who_connects_by_ipv4_to_all_addresses_of_ipv6_is_known_by_ipv4() -> Non
             assert wire.is_loopback(sock.getsockname()[0])
 
 
+@pytest.fixture
+def in_own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server's key is in the test's folder; what starts from this process has its limits."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    serve = "tinygram_bench.cli.commands.serve.hosts"
+    monkeypatch.setattr(f"{serve}.raise_descriptor_limit", lambda: None)
+
+
 @pytest.mark.parametrize(
     ("bind", "said"),
     [
@@ -130,31 +140,19 @@ def test_who_connects_by_ipv4_to_all_addresses_of_ipv6_is_known_by_ipv4() -> Non
         ("2001:db8::7", "--bind 2001:db8::7 is not loopback, and this server has no key"),
     ],
 )
-def test_where_it_cannot_listen_is_told(
-    bind: str, said: str, tmp_path: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    words = [sys.executable, "-B", "-m", "tinygram_bench", "serve", "--bind", bind]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=LIMIT_S)
-    assert done.returncode == 2
-    assert said in done.stderr
+@pytest.mark.usefixtures("in_own_home")
+def test_where_it_cannot_listen_is_told(bind: str, said: str, refused: Refused) -> None:
+    refused(("serve", "--bind", bind), (said,))
 
 
-def test_an_address_of_another_host_and_a_port_in_use_are_told(
-    tmp_path: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-
-    def serve(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-B", "-m", "tinygram_bench", "serve", *words]
-        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT_S)
-
-    assert serve("--new-key").returncode == 0
-    elsewhere = serve("--bind", "192.0.2.7")
+@pytest.mark.usefixtures("in_own_home")
+def test_an_address_of_another_host_and_a_port_in_use_are_told(refused: Refused) -> None:
+    command = [sys.executable, "-B", "-m", "tinygram_bench", "serve", "--new-key"]
+    subprocess.run(command, capture_output=True, check=True, timeout=LIMIT_S)
+    # What is said ends with the remedy.
+    remedy = "; name an address of this host with --bind, and a port that is free with --port\n"
+    refused(("serve", "--bind", "192.0.2.7"), (f"Cannot assign requested address{remedy}",))
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        in_use = serve("--port", str(port))
-    assert (elsewhere.returncode, in_use.returncode) == (2, 2)
-    remedy = "; name an address of this host with --bind, and a port that is free with --port\n"
-    assert elsewhere.stderr.endswith(f"Cannot assign requested address{remedy}")
-    assert in_use.stderr.endswith(f"127.0.0.1 port {port}: Address already in use{remedy}")
+        said = f"127.0.0.1 port {port}: Address already in use{remedy}"
+        refused(("serve", "--port", str(port)), (said,))

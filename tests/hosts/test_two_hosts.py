@@ -6,8 +6,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from itertools import takewhile
 from pathlib import Path
 
@@ -68,17 +69,28 @@ WORKLOADS = {
 OVER_IPV6 = ("stream paced in slices", "rr", "echo of an event loop", "sizes")
 
 
+@pytest.fixture(scope="module")
+def server_on() -> Iterator[Callable[[str], str]]:
+    """What `--server` names: one server on each address for all tests that leave it running."""
+    with ExitStack() as stack:
+
+        @cache
+        def server_on(host: str) -> str:
+            port = stack.enter_context(serving("--port", 0, "--bind", host)).port
+            return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+        yield server_on
+
+
 @pytest.mark.parametrize(
     ("name", "host"),
     [*((name, "127.0.0.1") for name in WORKLOADS), *((name, "::1") for name in OVER_IPV6)],
 )
 def test_every_workload_has_its_far_end_on_the_other_host(
-    tmp_path: Path, name: str, host: str
+    tmp_path: Path, server_on: Callable[[str], str], name: str, host: str
 ) -> None:
     workload, *options = WORKLOADS[name]
-    with serving("--port", 0, "--bind", host) as served:
-        server = f"[{host}]:{served.port}" if ":" in host else f"{host}:{served.port}"
-        done = Command(tmp_path, str(workload)).run(*options, "--server", server)
+    done = Command(tmp_path, str(workload)).run(*options, "--server", server_on(host))
     assert done.code == 0, done.stderr
     assert [run["failure"] for run in done.runs] == [None] * len(done.runs)
     exchanged = [case for case in done.result["plan"]["cases"] if case["link"] == "remote"]

@@ -160,7 +160,7 @@ def test_a_disk_that_becomes_full_holds_the_first_rounds(tmp_path: Path) -> None
 @pytest.mark.parametrize("command", ["stream"], indirect=True)
 @pytest.mark.parametrize("link", ["loopback", "veth"])
 def test_a_killed_command_leaves_all_rounds_but_the_last(command: Command, link: str) -> None:
-    paced = ("--rate", 1000, "--duration", "1s", "--link", link)
+    paced = ("--rate", 1000, "--duration", "500ms", "--link", link)
     process = command.start(*WAY[:2], *paced, "--rounds", 20)
     senders: set[int] = set()
     for _ in range(3):

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.support.command import Command
+from tests.support.command import Command, run_once
 from tests.support.small_result import CASE, RESULT
 from tests.support.waiting import LONGEST_S, wait_until
 
@@ -25,6 +25,7 @@ from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.measurement.resuming import whole_rounds_of
 from tinygram_bench.model import store
 from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.file_lock import FileLock
 from tinygram_bench.model.result import Case, CrossCheck, Peer, PeerRun, Plan, Result, Run
 from tinygram_bench.runs.progress.live import Live
 from tinygram_bench.runs.rounds import ordered
@@ -74,16 +75,41 @@ def is_whole(left: Result) -> bool:
 
 
 def resumed(command: Command, path: Path, *arguments: object) -> tuple[int, str, str]:
-    outcome = resumed_beside(command, path, *arguments)
-    command.wait_gone()
-    return outcome
-
-
-def resumed_beside(command: Command, path: Path, *arguments: object) -> tuple[int, str, str]:
-    """Resume like `resumed`, while another measurement may run."""
     process = command.start_words(command.words("--resume", path, *arguments))
     stdout, stderr = command.said_at_end(process)
+    command.wait_gone()
     return process.returncode, stdout, stderr
+
+
+Told = Callable[..., tuple[object, str, str]]
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Told:
+    """`tinygram stream --resume FILE …` in this process, where that ends before a run is made.
+
+    A command's lock ends with its process; here it ends with the call.
+    """
+    locks: list[FileLock] = []
+
+    def lock() -> FileLock:
+        locks.append(FileLock())
+        return locks[-1]
+
+    def call(path: Path, *arguments: object) -> tuple[object, str, str]:
+        words = ["tinygram", "stream", "--resume", str(path), *map(str, arguments)]
+        monkeypatch.setattr(sys, "argv", words)
+        monkeypatch.setattr(store, "FileLock", lock)
+        try:
+            with pytest.raises(SystemExit) as ended:
+                main()
+        finally:
+            for each in locks:
+                each.close()
+        said = capsys.readouterr()
+        return ended.value.code, said.out, said.err
+
+    return call
 
 
 def check_whole(result: Result, left: Result) -> None:
@@ -139,8 +165,8 @@ def test_a_killed_measurement_of_a_default_name_goes_on(command: Command) -> Non
 
 @pytest.mark.parametrize("command", ["stream"], indirect=True)
 def test_an_interrupted_measurement_goes_on_with_its_round_from_the_start(command: Command) -> None:
-    paced = ("--rate", 1000, "--duration", "500ms")
-    process = command.start(*TWO_WAYS[:2], *TWO_WAYS[4:], *paced, "--rounds", 6)
+    paced = ("--rate", 1000, "--duration", "300ms")
+    process = command.start(*TWO_WAYS[:2], *TWO_WAYS[4:], *paced, "--rounds", 4)
     senders: set[int] = set()
     for _ in range(4):
         senders.add(command.wait_process("tg-sender", besides=frozenset(senders)))
@@ -192,7 +218,7 @@ def test_what_is_resumed_and_ended_at_once_stays_as_it_is(
 @pytest.mark.parametrize("command", ["stream"], indirect=True)
 @pytest.mark.parametrize("is_first_resumed", [False, True])
 def test_a_file_that_a_measurement_is_writing_is_not_resumed(
-    command: Command, is_first_resumed: bool
+    command: Command, told: Told, is_first_resumed: bool
 ) -> None:
     """Two that wrote one file each replaced what the other had measured."""
     path = command.result_path
@@ -207,7 +233,7 @@ def test_a_file_that_a_measurement_is_writing_is_not_resumed(
     for _ in range(2):  # The second time another file has got the name.
         first.send_signal(signal.SIGSTOP)
         before = path.stat().st_ino
-        code, stdout, stderr = resumed_beside(command, path)
+        code, stdout, stderr = told(path)
         assert (code, stdout) == (ExitCode.USAGE, ""), stderr
         assert stderr.startswith(f"tinygram: error: {path} cannot be resumed: another measurement")
         assert (first.poll(), path.stat().st_ino) == (None, before)
@@ -215,7 +241,7 @@ def test_a_file_that_a_measurement_is_writing_is_not_resumed(
         wait_until(partial(is_other_file, path, before), LONGEST_S, "another round is saved")
     assert command.finish(first).code == ExitCode.OK
     assert [run.round for run in store.load(path).runs] == list(range(9))
-    assert resumed(command, path)[0] == ExitCode.OK, "the lock went with its process"
+    assert told(path)[0] == ExitCode.OK, "the lock went with its process"
 
 
 def is_other_file(path: Path, inode: int) -> bool:
@@ -235,12 +261,20 @@ def test_of_two_that_resume_a_file_at_once_one_goes_on(command: Command) -> None
     check_whole(store.load(command.result_path), left)
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The content of a result file that is finished."""
+    folder = tmp_path_factory.mktemp("whole")
+    assert run_once(folder, "stream", *TWO_WAYS, "--rounds", 2).code == ExitCode.OK
+    return (folder / "result.json").read_bytes()
+
+
 @pytest.fixture
-def finished(command: Command) -> Path:
+def finished(whole: bytes, tmp_path: Path) -> Path:
     """A result file that is finished."""
-    done = command.run(*TWO_WAYS, "--rounds", 2)
-    assert done.code == ExitCode.OK
-    return command.result_path
+    path = tmp_path / "result.json"
+    path.write_bytes(whole)
+    return path
 
 
 def rewritten(path: Path, **parts: Any) -> bytes:
@@ -248,23 +282,23 @@ def rewritten(path: Path, **parts: Any) -> bytes:
     return path.read_bytes()
 
 
-@pytest.mark.parametrize("command", ["stream"], indirect=True)
-def test_what_cannot_go_on_is_refused_and_stays_as_it_is(command: Command, finished: Path) -> None:
+def test_what_cannot_go_on_is_refused_and_stays_as_it_is(told: Told, finished: Path) -> None:
     """One file stands for all these, for a measurement takes longer than each."""
 
     def refused(*arguments: object) -> str:
         before = finished.read_bytes()
-        code, stdout, stderr = resumed(command, finished, *arguments)
+        code, stdout, stderr = told(finished, *arguments)
         assert (code, stdout) == (ExitCode.USAGE, "")
         assert stderr.count("\n") == 1
         assert finished.read_bytes() == before
+        assert list(finished.parent.iterdir()) == [finished]
         return stderr
 
-    code, stdout, stderr = resumed(command, finished)
+    code, stdout, stderr = told(finished)
     assert code == ExitCode.OK
     assert "loop/nodelay" in stdout
     assert stderr == f"tinygram: {finished} is finished: it has all 4 runs; nothing was run\n"
-    assert resumed(command, finished, "--rounds", 2, "--messages", 1000)[0] == ExitCode.OK
+    assert told(finished, "--rounds", 2, "--messages", 1000)[0] == ExitCode.OK
 
     said = refused("--rounds", 3, "--seed", 2, "--messages", 1000)
     assert said.startswith(f"tinygram: error: --rounds, --seed: {finished} was measured with ")

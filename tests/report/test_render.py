@@ -28,6 +28,7 @@ from tests.support.printed_report import printed, row, shown
 
 from tinygram_bench.model.result import Result, Run, Unavailable, Warning
 from tinygram_bench.report import REPORTS, render
+from tinygram_bench.report.document import Document
 from tinygram_bench.report.loads.winners import closing_sentences
 from tinygram_bench.report.published.stream import published_ways
 from tinygram_bench.report.table import fitted
@@ -100,13 +101,24 @@ def results_of_all_workloads(stream: Result) -> Iterator[Result]:
     yield measured_sizes(sizes, lambda case, round: 1_234.5 + case.message_bytes.max / 4e3 + round)
 
 
+@pytest.fixture(scope="module")
+def all_workloads(result: Result) -> list[tuple[Result, Document]]:
+    """Results of all workloads, and what is reported of them, whatever the width."""
+    return [
+        (each, REPORTS[each.plan.cases[0].workload](each, True))
+        for each in results_of_all_workloads(result)
+    ]
+
+
 @pytest.mark.parametrize("width", [80, 100, 140])
-def test_a_terminal_gets_lines_that_fit(result: Result, width: int) -> None:
+def test_a_terminal_gets_lines_that_fit(
+    all_workloads: list[tuple[Result, Document]], width: int
+) -> None:
     """Tables too are no wider: the terminal would break their lines, and they would seem to fit."""
-    for each in results_of_all_workloads(result):
+    for each, document in all_workloads:
         assert max(map(len, shown(each, width).splitlines())) <= width
         workload = each.plan.cases[0].workload
-        for section in REPORTS[workload](each, True).sections:
+        for section in document.sections:
             for table in (*section.tables, *section.details):
                 widths = fitted(table, width, gap=1).widths
                 assert sum(widths) + len(widths) - 1 <= width, f"{workload}: {table.title}"

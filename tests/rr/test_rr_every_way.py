@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 from tests.support.command import Command
 
@@ -14,15 +16,17 @@ from tinygram_bench.workloads.rr.withheld import REQUESTS
 SMALL = ("--rounds", 1, "--pin", "none", "--callers", "2x3", "--calls", 5, "--warm-up", 2)
 
 
-@pytest.mark.parametrize("runtime", RUNTIMES)
-def test_every_call_is_counted_on_both_sides(command: Command, runtime: str) -> None:
-    connections = [word for name in CONNECTIONS for word in ("--connections", name)]
+def each(option: str, values: Iterable[str]) -> list[str]:
+    return [word for value in values for word in (option, value)]
+
+
+def test_every_call_is_counted_on_both_sides(command: Command) -> None:
     done = command.run(
-        *(*SMALL, "--runtime", runtime, *connections),
+        *(*SMALL, *each("--runtime", RUNTIMES), *each("--connections", CONNECTIONS)),
         *("--sends-per-request", 3, "--strategy", "nodelay"),
     )
     assert done.code == 0, done.stderr
-    assert len(done.runs) == 3
+    assert len(done.runs) == len(RUNTIMES) * len(CONNECTIONS)
     cases = {case["case_id"]: case for case in done.result["plan"]["cases"]}
     for index, run in enumerate(done.runs):
         counters = done.counters_of(index)
@@ -39,15 +43,16 @@ def test_every_call_is_counted_on_both_sides(command: Command, runtime: str) -> 
         assert 0 < in_calls_ns <= counters["callers_time_ns"]
 
 
-@pytest.mark.parametrize("server", SERVERS)
-def test_every_server_answers_every_request(command: Command, server: str) -> None:
+def test_every_server_answers_every_request(command: Command) -> None:
     done = command.run(
-        *(*SMALL, "--runtime", "native", "--server-runtime", server, "--quickack"),
+        *(*SMALL, "--runtime", "native", *each("--server-runtime", SERVERS), "--quickack"),
         *("--server-strategy", "nagle", "--server-strategy", "nodelay", "--connections", "shared"),
         *("--depth", 2, "--reply", "100kB", "--request", 7, "--sends-per-request", 7),
     )
     assert done.code == 0, done.stderr
-    assert [done.counters_of(index)["server_requests"] for index in range(4)] == [42 + REQUESTS] * 4
+    assert len(done.runs) == len(SERVERS) * 4
+    for index in range(len(done.runs)):
+        assert done.counters_of(index)["server_requests"] == 42 + REQUESTS
 
 
 def test_a_run_of_a_duration_ends_with_it_and_finishes_its_calls(command: Command) -> None:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
-import signal
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import product
+from pathlib import Path
 
 import pytest
-from tests.support.command import Command
-from tests.support.waiting import wait_until
+from tests.support.command import Command, Done, Refused, run_once
 
 from tinygram_bench._native import CallContent, RrServer
 from tinygram_bench.runs.slices import Slices
 from tinygram_bench.workloads.rr.calling import Tally, prepared
+from tinygram_bench.workloads.rr.cases import CONNECTIONS
 from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, SliceTally, Span, Start
 
 MS = 1_000_000
@@ -26,21 +26,36 @@ SHORT = ("--slice", "20ms", "--duration", "600ms", "--rounds", "1", "--callers",
 SMALL = ("--request", "100", "--reply", "50", "--sends-per-request", "1")
 
 
-@pytest.mark.parametrize(
-    ("runtime", "connections"),
-    [*product(RUNTIMES, ("per-request", "per-caller", "shared"))],
-)
-def test_each_run_has_its_figures_slice_by_slice(
-    command: Command, runtime: str, connections: str
-) -> None:
-    done = command.run(*SHORT, *SMALL, "--runtime", runtime, "--connections", connections)
+@pytest.fixture(scope="module")
+def in_slices(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    """All runtimes on all kinds of connections: the strategies of each such pair take turns."""
+    done = run_once(
+        tmp_path_factory.mktemp("in-slices"),
+        "rr",
+        *(*SHORT, *SMALL),
+        *(word for runtime in RUNTIMES for word in ("--runtime", runtime)),
+        *(word for kind in CONNECTIONS for word in ("--connections", kind)),
+    )
     assert done.code == 0, done.stderr
-    assert [run["case_id"].split("/")[2] for run in done.runs] != []
-    slices = {run["counters"]["slices"] for run in done.runs}
+    return done
+
+
+@pytest.mark.parametrize(("runtime", "connections"), [*product(RUNTIMES, CONNECTIONS)])
+def test_each_run_has_its_figures_slice_by_slice(
+    in_slices: Done, runtime: str, connections: str
+) -> None:
+    of_these = {
+        case["case_id"]: case["strategy"]
+        for case in in_slices.result["plan"]["cases"]
+        if (case["runtime"], case["parameters"]["connections"]) == (runtime, connections)
+    }
+    runs = [run for run in in_slices.runs if run["case_id"] in of_these]
+    assert sorted(of_these[run["case_id"]] for run in runs) == ["nagle", "nodelay"]
+    slices = {run["counters"]["slices"] for run in runs}
     assert len(slices) == 1
     (count,) = slices
     assert 1 <= count <= 30
-    for run in done.runs:
+    for run in runs:
         assert run["failure"] is None
         assert run["counters"]["calls"] > run["sample_counts"]["call_ns"] > 0
         for figure in ("calls_per_s", "call_p50_us", "cpu_us_per_call"):
@@ -58,25 +73,6 @@ def test_slices_are_as_long_as_a_few_of_the_slowest_calls(command: Command) -> N
     assert {run["counters"]["slices"] for run in done.runs} == {1}
 
 
-def test_a_case_that_dies_while_all_start_fails_by_name_and_the_other_loses_nothing(
-    command: Command,
-) -> None:
-    # They last longer than a busy host may take to find them.
-    words = ("--slice", "20ms", "--duration", "4s", "--rounds", "1", "--callers", "1x1")
-    process = command.start(*words, *SMALL, "--connections", "per-caller")
-
-    def callers() -> list[int]:
-        return [pid for pid, name in command.processes().items() if name == "tg-callers"]
-
-    wait_until(lambda: len(callers()) == 2, 60, "two processes of callers")
-    os.kill(max(callers()), signal.SIGKILL)
-    done = command.finish(process)
-    assert done.code == 1
-    failures = [run["failure"] for run in done.runs]
-    assert failures.count(None) == 1
-    assert any(failure is not None and "callers" in failure for failure in failures)
-
-
 @pytest.mark.parametrize(
     ("words", "fault"),
     [
@@ -89,11 +85,11 @@ def test_a_case_that_dies_while_all_start_fails_by_name_and_the_other_loses_noth
     ],
 )
 def test_slices_that_cannot_be_are_refused(
-    command: Command, words: tuple[str, ...], fault: str
+    tmp_path: Path, refused: Refused, words: tuple[str, ...], fault: str
 ) -> None:
-    done = command.run(*words, "--rounds", "1")
-    assert done.code == 2
-    assert fault in " ".join(done.stderr.split())
+    path = tmp_path / "result.json"
+    refused(("rr", *words, "--rounds", "1", "--json", str(path)), (fault,))
+    assert not path.exists()
 
 
 def test_a_tally_has_the_calls_that_began_after_a_slice_had_settled() -> None:
@@ -127,10 +123,7 @@ def test_a_caller_that_waits_for_a_connection_has_its_time_in_all_slices_that_it
     assert times_ns == [1_100 - 1_030, 80, 2_070 - 2_020, 0]
 
 
-@pytest.mark.parametrize(
-    ("runtime", "connections"),
-    [*product(RUNTIMES, ("per-request", "per-caller", "shared"))],
-)
+@pytest.mark.parametrize(("runtime", "connections"), [*product(RUNTIMES, CONNECTIONS)])
 def test_callers_that_slept_through_a_slice_make_no_call_in_anothers_turn(
     runtime: str, connections: str
 ) -> None:

@@ -16,6 +16,8 @@ LARGE = "16MiB"
 FIRST_SAMPLES = 5
 WITHHELD = FIRST_SAMPLES
 FIRST_MEASURED = WITHHELD + 1
+# Each case runs alone, as it would if it were the only one.
+EITHER_SETUP = ("--setup-writes", 1, "--setup-writes", 2, "--lone")
 
 
 def acknowledge_at_once(sock: socket.socket) -> None:
@@ -64,15 +66,15 @@ def run_against(command: Command, act: Treat, size: str, *arguments: object) -> 
         )
 
 
-@pytest.mark.parametrize("setup_writes", [1, 2])
-def test_one_before_the_last_byte_is_told(command: Command, setup_writes: int) -> None:
-    done = run_against(command, acknowledge_at_once, LARGE, "--setup-writes", setup_writes)
+def test_one_before_the_last_byte_is_told(command: Command) -> None:
+    done = run_against(command, acknowledge_at_once, LARGE, *EITHER_SETUP)
     assert done.code == 1
-    (run,) = done.runs
-    assert run["failure"].endswith(
-        f"sample {WITHHELD}, message 0: bytes of its acknowledgement came before all of the "
-        "message was sent"
-    )
+    assert len(done.runs) == 2
+    for run in done.runs:
+        assert run["failure"].endswith(
+            f"sample {WITHHELD}, message 0: bytes of its acknowledgement came before all of the "
+            "message was sent"
+        )
 
 
 LATER: list[tuple[int, Callable[[socket.socket], None]]] = [
@@ -93,9 +95,7 @@ def test_one_before_its_message_is_told(command: Command, number: int, lie: Trea
     )
 
 
-@pytest.mark.parametrize("setup_writes", [1, 2])
-@pytest.mark.parametrize("size", ["1", "100kB"])
-def test_a_right_server_passes(command: Command, size: str, setup_writes: int) -> None:
-    done = run_against(command, answer, size, "--setup-writes", setup_writes)
+def test_a_right_server_passes(command: Command) -> None:
+    done = run_against(command, answer, "1,100kB", *EITHER_SETUP)
     assert done.code == 0, done.stderr
-    assert done.counters_of()["samples"] == 100
+    assert [done.counters_of(index)["samples"] for index in range(len(done.runs))] == [100] * 4

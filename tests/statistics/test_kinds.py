@@ -25,7 +25,7 @@ def found(ratio: Callable[[random.Random], float], cycles: int) -> float:
 
 
 @pytest.mark.parametrize("stops", STOPS_US)
-@pytest.mark.parametrize("share", [0.05, 0.1, 0.2, 0.3, 0.4])
+@pytest.mark.parametrize("share", [0.05, 0.2, 0.4])
 @pytest.mark.parametrize(("cycles", "most"), [(20, 0.02), (50, 0.005), (250, 0.0)])
 def test_slices_that_something_stopped_are_no_kind(
     stops: str, share: float, cycles: int, most: float

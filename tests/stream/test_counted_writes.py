@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 import json
 import os
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
-from pathlib import Path
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import msgspec
@@ -68,24 +70,34 @@ def order_of(way: tuple[str, str, str], messages: int, sizes: tuple[int, int]) -
     )
 
 
-def start_receiver(order: Order, notes: Path) -> subprocess.Popen[str]:
-    options = {
-        "--messages": order.warm_up + order.messages,
-        "--min-bytes": order.min_bytes,
-        "--max-bytes": order.max_bytes,
-        "--seed": order.seed,
-        "--receive-buffer": 1 << 18,
-        "--notes": notes,
-        "--parent": os.getpid(),
-    }
-    return subprocess.Popen(
-        [
-            *(sys.executable, "-m", "tinygram_bench.workloads.stream.receiver"),
-            *(str(word) for option in options.items() for word in option),
-        ],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+@contextmanager
+def receiving() -> Iterator[tuple[int, list[int]]]:
+    """A thread takes one stream: the port, and the bytes of each read, all of them at the end.
+
+    What the bytes are is checked of every way in test_every_way.py.
+    """
+    reads: list[int] = []
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 18)
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(1)
+
+        def receive() -> None:
+            with suppress(OSError):
+                connection, _ = listener.accept()
+                with connection:
+                    while part := connection.recv(1 << 16):
+                        reads.append(len(part))
+
+        thread = threading.Thread(target=receive, daemon=True)
+        thread.start()
+        try:
+            yield listener.getsockname()[1], reads
+            thread.join(LONGEST_S)
+            assert not thread.is_alive()
+        finally:
+            # Where no sender came it still waits for one, and closing alone would not wake it.
+            listener.shutdown(socket.SHUT_RDWR)
 
 
 def send_traced(
@@ -117,18 +129,12 @@ def send_traced(
 
 
 def check_counts(
-    trace: Trace, library: Counting, notes: Path, order: Order, send_buffer_bytes: int = 0
+    trace: Trace, library: Counting, order: Order, send_buffer_bytes: int = 0
 ) -> list[Write]:
     """Send as `order` says, but for its port; the calls that the kernel saw on it."""
-    with start_receiver(order, notes) as receiver:
-        try:
-            assert receiver.stdout is not None
-            port = int(receiver.stdout.readline().removeprefix("listening "))
-            addressed = msgspec.structs.replace(order, port=port)
-            report, totals = send_traced(addressed, library, trace, send_buffer_bytes)
-            assert receiver.wait(LONGEST_S) == 0
-        finally:
-            receiver.kill()
+    with receiving() as (port, reads):
+        addressed = msgspec.structs.replace(order, port=port)
+        report, totals = send_traced(addressed, library, trace, send_buffer_bytes)
     # Before the connection, its descriptor was another file's.
     seen = [
         write
@@ -142,7 +148,7 @@ def check_counts(
     assert (writes, would_block) == (len(done), len(refused))
     pool = _native.MessagePool(order.seed, order.min_bytes, order.max_bytes)
     stream_bytes = pool.stream_bytes(order.warm_up + order.messages)
-    assert written_bytes == sum(write.result for write in done) == stream_bytes
+    assert written_bytes == sum(write.result for write in done) == sum(reads) == stream_bytes
     # What the result tells is the part that was measured.
     start_s = report["start_ns"] / 1e9 - ROUNDED_S
     measured = [write for write in done if write.at_s >= start_s]
@@ -153,16 +159,16 @@ def check_counts(
 
 @pytest.mark.parametrize("way", WAYS, ids="/".join)
 def test_every_write_of_small_messages_is_counted(
-    trace: Trace, library: Counting, way: tuple[str, str, str], tmp_path: Path
+    trace: Trace, library: Counting, way: tuple[str, str, str]
 ) -> None:
-    check_counts(trace, library, tmp_path / "notes", order_of(way, 2_000, (1, 500)))
+    check_counts(trace, library, order_of(way, 2_000, (1, 500)))
 
 
 @pytest.mark.parametrize("runtime", ["asyncio", "uvloop"])
 def test_writes_that_the_full_buffer_cut_short_or_refused_are_counted(
-    trace: Trace, library: Counting, runtime: str, tmp_path: Path
+    trace: Trace, library: Counting, runtime: str
 ) -> None:
     order = order_of((runtime, "stdlib", "nodelay"), 32, (1 << 20, 1 << 20))
-    seen = check_counts(trace, library, tmp_path / "notes", order, send_buffer_bytes=1 << 16)
+    seen = check_counts(trace, library, order, send_buffer_bytes=1 << 16)
     # Otherwise this has shown nothing.
     assert any(write.result < 1 << 20 for write in seen)

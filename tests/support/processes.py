@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import time
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -21,6 +22,10 @@ from tests.support.waiting import GONE_S, LONGEST_S, wait_until
 _ROOT = Path(__file__).parents[2]
 _MARK = "TINYGRAM_TEST_MARK"
 _APPEARS_S = 60.0
+_KNOWN_S = 0.5
+"""How long a process that bears no mark is passed over: none gets one later, but its number may
+become another's.
+"""
 
 
 class Started:
@@ -29,6 +34,8 @@ class Started:
     def __init__(self) -> None:
         self._mark = uuid.uuid4().hex
         self._started: list[subprocess.Popen[str]] = []
+        self._others: set[str] = set()
+        self._forgets_others_s = 0.0
 
     def start_marked(
         self,
@@ -48,22 +55,33 @@ class Started:
             env={**os.environ, "PYTHONPATH": search_path(), _MARK: self._mark, **environment},
         )
         self._started.append(process)
+        self._others.clear()  # Before it was our program it was a copy of us, without a mark.
         return process
 
     def processes(self) -> dict[int, str]:
         """The living processes that came of the commands: pid → name."""
-        mark = f"{_MARK}={self._mark}".encode()
-        found = {}
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit():
-                try:
-                    if mark in (entry / "environ").read_bytes().split(b"\0"):
-                        found[int(entry.name)] = (entry / "comm").read_text().strip()
-                except (FileNotFoundError, ProcessLookupError):
-                    continue  # It has ended since it was listed.
-                except PermissionError:
-                    continue  # Another user's; ours can be read.
-        return found
+        now_s = time.monotonic()
+        if now_s >= self._forgets_others_s:
+            self._others.clear()
+            self._forgets_others_s = now_s + _KNOWN_S
+        pids = [pid for pid in os.listdir("/proc") if pid.isdigit() and pid not in self._others]
+        return {int(pid): name for pid in pids if (name := self._name_of(pid)) is not None}
+
+    def _name_of(self, pid: str) -> str | None:
+        """The name of a living process that bears the mark; None of any other."""
+        # Whoever waits asks every 10 ms, of every process: hence neither pathlib nor buffers.
+        try:
+            with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:
+                environment = file.readall()
+            if f"{_MARK}={self._mark}".encode() in environment.split(b"\0"):
+                with open(f"/proc/{pid}/comm") as file_of_name:
+                    return file_of_name.read().strip()
+            # Where there is none, another program is about to begin, or this one has ended.
+            if environment:
+                self._others.add(pid)
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            pass  # It has ended since it was listed, or is another user's; ours can be read.
+        return None
 
     def said_at_end(self, process: subprocess.Popen[str]) -> tuple[str, str]:
         """Wait for its end; what it said. After `LONGEST_S` all is killed, and the test fails."""

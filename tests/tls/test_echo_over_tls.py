@@ -35,7 +35,10 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Done:
 
 @pytest.fixture(scope="module")
 def in_slices(tmp_path_factory: pytest.TempPathFactory) -> Done:
-    return measured(tmp_path_factory, "--duration", "60ms")
+    """Every server, with a strategy that joins no messages and with one that may."""
+    return measured(
+        tmp_path_factory, "--duration", "60ms", "--strategy", "nodelay", "--strategy", "adaptive"
+    )
 
 
 def measured(tmp_path_factory: pytest.TempPathFactory, *load: object) -> Done:

@@ -21,7 +21,7 @@ QUICK = {
     "stream": ("--messages", 2_000, "--only", "runtime=loop,strategy=nagle"),
     "rr": (*("--callers", "2x100", "--calls", 2, "--warm-up", 1, "--strategy", "nodelay"),
            *("--sends-per-request", 1, "--runtime", "threads", "--runtime", "native")),
-    "echo": ("--size", 1_000, "--duration", "100ms", "--only", "runtime=asyncio,strategy=nodelay"),
+    "echo": ("--size", 1_000, "--duration", "100ms", "--only", "asyncio/protocol"),
     "sizes": ("--sizes", "1000", "--round-trips", 1),
 }  # fmt: skip
 

@@ -11,14 +11,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from rich.console import Console
+from tests.support.command import Refused
 from tests.watch.sockets import GIVE_UP_S, connected, listening, name_of, port_of
 
+from tinygram_bench.cli import main
 from tinygram_bench.watch import live
 from tinygram_bench.watch.reading import Reader
 from tinygram_bench.watch.targets import Target
@@ -26,14 +28,21 @@ from tinygram_bench.watch.targets import Target
 COMMAND = [sys.executable, "-B", "-m", "tinygram_bench", "watch"]
 
 
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=GIVE_UP_S,
-    )
+@pytest.fixture
+def once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[[int], str]:
+    """What `tinygram watch :PORT --once` prints, in this process: starting one takes long."""
+
+    def call(port: int) -> str:
+        monkeypatch.setattr(sys, "argv", ["tinygram", "watch", f":{port}", "--once"])
+        with pytest.raises(SystemExit, match=r"^0$"):
+            main()
+        said = capsys.readouterr()
+        assert said.err == ""
+        return said.out
+
+    return call
 
 
 @contextmanager
@@ -49,9 +58,16 @@ def watching(*arguments: object) -> Iterator[subprocess.Popen[str]]:
 
 
 def test_once_as_json_is_one_document() -> None:
+    """As a process, which finds that the sockets are of another one."""
     with connected() as (client, server):
         client.sendall(b"hello")
-        done = run(f":{port_of(server)}", "--once", "--json")
+        done = subprocess.run(
+            [*COMMAND, f":{port_of(server)}", "--once", "--json"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=GIVE_UP_S,
+        )
         assert (done.returncode, done.stderr) == (0, "")
         told = json.loads(done.stdout)
         ends = {each["local"]: each for each in told["connections"]}
@@ -60,23 +76,20 @@ def test_once_as_json_is_one_document() -> None:
         assert ends[name_of(client)]["owner"]["pid"] == os.getpid()
 
 
-def test_once_is_plain_tables_where_the_output_is_no_terminal() -> None:
+def test_once_is_plain_tables_where_the_output_is_no_terminal(once: Callable[[int], str]) -> None:
     with listening(backlog=7) as listener:
-        done = run(f":{port_of(listener)}", "--once")
-        assert (done.returncode, done.stderr) == (0, "")
-        assert done.stdout.isascii()
-        lines = done.stdout.splitlines()
+        printed = once(port_of(listener))
+        assert printed.isascii()
+        lines = printed.splitlines()
         assert lines[0] == f"port {port_of(listener)}, as sock_diag tells it"
         row = next(line.split() for line in lines if line.startswith(name_of(listener)))
         assert row[-3:] == ["0", "7", "0"]
 
 
-def test_a_port_that_nobody_has_may_be_waited_for() -> None:
+def test_a_port_that_nobody_has_may_be_waited_for(once: Callable[[int], str]) -> None:
     with listening() as listener:
         port = port_of(listener)
-    done = run(f":{port}", "--once")
-    assert done.returncode == 0
-    assert done.stdout.splitlines()[-1] == "no connection and no listener"
+    assert once(port).splitlines()[-1] == "no connection and no listener"
 
 
 @pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGTERM])
@@ -171,8 +184,7 @@ def read_until(terminal: int, mark: bytes) -> bytes:
         ([":80", "--interval", "5"], "--interval: the duration '5' has no unit"),
     ],
 )
-def test_bad_usage_is_one_line_with_a_remedy(arguments: list[str], fault: str) -> None:
-    done = run(*arguments)
-    assert done.returncode == 2
-    assert done.stderr.startswith(f"tinygram: error: {fault}")
-    assert done.stderr.count("\n") == 1
+def test_bad_usage_is_one_line_with_a_remedy(
+    arguments: list[str], fault: str, refused: Refused
+) -> None:
+    refused(("watch", *arguments), (f"tinygram: error: {fault}",))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import TypeVar
 
 import pytest
@@ -25,6 +29,7 @@ TINYGRAM = (sys.executable, "-B", "-m", "tinygram_bench")
 IN_ANOTHER_TIME = ("unshare", "--time", "--monotonic", str(PLANTED_S))
 NEAR_SIX, FAR_SIX = "fd74:6774::1", "fd74:6774::2"
 T = TypeVar("T")
+needs_two_hosts = pytest.mark.usefixtures("two_hosts_permitted")
 
 
 def refusal() -> str | None:
@@ -35,15 +40,29 @@ def refusal() -> str | None:
     return None if tried.returncode == 0 else f"no time namespace: {tried.stderr!r}"
 
 
-REFUSED = refusal()
-needs_two_hosts = pytest.mark.skipif(REFUSED is not None, reason=str(REFUSED))
-
-
 def new_key(home: Path) -> str:
     """The line to paste, of a new key of the server with that home."""
     words = [*TINYGRAM, "serve", "--new-key"]
     around = os.environ | {"XDG_CONFIG_HOME": str(home)}
     return subprocess.run(words, env=around, capture_output=True, text=True, check=True).stdout
+
+
+def shared_key(home: Path) -> str:
+    """The same of the one key that all servers of a process of tests have: it takes a command."""
+    made, line = _made_for_all()
+    shutil.copytree(made / "tinygram", home / "tinygram")
+    return line
+
+
+@cache
+def _made_for_all() -> tuple[Path, str]:
+    """A home with a key, and the line to paste.
+
+    Threads that ask at once may have one each, which harms nothing.
+    """
+    made = Path(mkdtemp(prefix="tinygram-key-"))
+    atexit.register(shutil.rmtree, made)
+    return made, new_key(made)
 
 
 def paste(line: str, home: Path) -> None:
@@ -108,7 +127,7 @@ def apart(
         for host, address in ((made.near, NEAR_SIX), (made.far, FAR_SIX)):
             with host.network.entered():
                 _add_six(host.device, address)
-        paste(new_key(homes[1]), homes[0])
+        paste(shared_key(homes[1]), homes[0])
         address = bind or made.far.address
         with made.far.network.entered():
             server = subprocess.Popen(

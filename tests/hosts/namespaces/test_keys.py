@@ -10,6 +10,7 @@ from tests.support.command import Done
 
 LATEST_US = 100_000_000.0
 """Far more than a busy host is late, and far less than the clocks differ."""
+OPTIONS = ((), ("--reverse",), ("--tls",), ("--reverse", "--tls"))
 pytestmark = needs_two_hosts
 
 
@@ -23,12 +24,22 @@ def measured(
     )
 
 
-@pytest.mark.parametrize("options", [(), ("--reverse",), ("--tls",), ("--reverse", "--tls")])
+@pytest.fixture(scope="module")
+def one_way(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, ...], Done]:
+    """With all options, one after the other, from the same server."""
+    folder = tmp_path_factory.mktemp("one-way")
+    with apart(folder) as two:
+        return {
+            options: measured(two, folder / f"run-{number}", options=options)
+            for number, options in enumerate(OPTIONS)
+        }
+
+
+@pytest.mark.parametrize("options", OPTIONS)
 def test_one_way_times_are_right_though_the_clocks_differ(
-    tmp_path: Path, options: tuple[str, ...]
+    one_way: dict[tuple[str, ...], Done], options: tuple[str, ...]
 ) -> None:
-    with apart(tmp_path) as two:
-        done = measured(two, tmp_path / "run", options=options)
+    done = one_way[options]
     assert done.code == 0, done.stderr
     counters = done.counters_of()
     assert counters["clock_bound_ns"] >= counters["clock_round_trip_ns"] // 2

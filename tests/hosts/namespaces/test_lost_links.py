@@ -20,7 +20,7 @@ LATEST_S = 10.0
 BUSY_S = 30.0
 """What ending the command may take on a host that runs other tests meanwhile."""
 AT_A_TIME = 3
-ROUND_S = 2
+ROUND_S = 1
 ROUNDS = 6
 """Enough rounds that some are left when a busy host cuts the link late."""
 pytestmark = needs_two_hosts

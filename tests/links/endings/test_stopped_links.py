@@ -47,8 +47,7 @@ def only_run(command: Command, process: subprocess.Popen[str]) -> Any:
     return run
 
 
-@pytest.mark.parametrize("link", ["rtt=1ms", "rtt=20ms"])
-@pytest.mark.parametrize("stop_ms", [300, 500])
+@pytest.mark.parametrize(("link", "stop_ms"), [("rtt=1ms", 300), ("rtt=20ms", 500)])
 def test_a_stopped_relay_is_noticed_and_bars_every_figure(
     command: Command, link: str, stop_ms: int
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -26,7 +27,8 @@ from tinygram_bench.report.surroundings import surroundings_of
 from tinygram_bench.statistics.changes.comparison import compare_results
 from tinygram_bench.statistics.links import links_of
 
-STORED = sorted((Path(__file__).parents[2] / "model" / "stored").glob("*.json"))
+STORED = Path(__file__).parents[2] / "model" / "stored"
+RESULTS = (*sorted(path.stem for path in STORED.glob("*.json")), "sweep")
 SAID = "In the page that this result is in are the figures of each run, and not the histograms"
 POINTS_LEFT_OUT = "The charts of what was measured at each point are left out"
 
@@ -48,14 +50,17 @@ def _doubled(run: Run) -> tuple[float, ...]:
     return tuple(2 * each for each in run.slices["latency_p50_us"] if each is not None)
 
 
-RESULTS = {path.stem: summed_up(store.load(path)) for path in STORED} | {
-    "sweep": summed_up(slower_in_slices(filled_sweep(2, 5, rounds=7, slices=99)))
-}
+@cache
+def result_called(name: str) -> Result:
+    """One of `RESULTS`."""
+    if name == "sweep":
+        return summed_up(slower_in_slices(filled_sweep(2, 5, rounds=7, slices=99)))
+    return summed_up(store.load(STORED / f"{name}.json"))
 
 
 @pytest.fixture(params=RESULTS)
 def whole(request: pytest.FixtureRequest) -> Result:
-    return RESULTS[request.param]
+    return result_called(request.param)
 
 
 def small(result: Result) -> Result:
@@ -114,7 +119,7 @@ def test_reports_tell_the_same_and_what_is_in_the_result_file_alone(whole: Resul
 
 def test_the_order_of_two_ways_is_told_as_their_slices_have_it() -> None:
     """The rounds' own figures, which are left, would tell none."""
-    whole = RESULTS["sweep"]
+    whole = result_called("sweep")
     first, second = dict.fromkeys(case.strategy for case in whole.plan.cases)
     said = f"loop/{first} is faster than loop/{second} at 5 of 5 points"
     assert any(said in sentence for sentence in answer_of(whole))
@@ -155,12 +160,12 @@ def test_condensed_again_it_is_the_same(whole: Result) -> None:
 
 
 def test_what_is_told_of_several_cases_together_is_left_as_it_is() -> None:
-    sizes = RESULTS["v1-sizes"]
+    sizes = result_called("v1-sizes")
     assert small(sizes) is sizes
 
 
 def test_how_late_a_link_was_is_told_of_all_runs_together() -> None:
-    whole = RESULTS["v1-stream-paced"]
+    whole = result_called("v1-stream-paced")
     facts = LinkFacts(
         meaning="rtt=1ms",
         backend="relay",
@@ -194,7 +199,7 @@ def test_how_late_a_link_was_is_told_of_all_runs_together() -> None:
 
 
 def test_of_a_run_that_failed_nothing_is_told() -> None:
-    whole = RESULTS["sweep"]
+    whole = result_called("sweep")
     broken = result_of(whole.plan, [failed(whole.runs[0]), *whole.runs[1:]])
     left = small(broken)
     assert left.runs[0].figures == {}
@@ -204,7 +209,7 @@ def test_of_a_run_that_failed_nothing_is_told() -> None:
 
 
 def test_a_log_has_no_line_of_it_and_says_so() -> None:
-    left = small(RESULTS["v1-stream-paced"])
+    left = small(result_called("v1-stream-paced"))
     log = hdr_log([Named("a", left)])
     assert "#[RESULT a is from a large page, without its histograms.]" in log
     assert "Tag=" not in log

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -20,13 +21,19 @@ from tinygram_bench.report.page import LARGE_BYTES, page_of
 from tinygram_bench.report.page.thinning import thinned
 from tinygram_bench.statistics.changes.comparison import compare_results
 
-STORED = sorted((Path(__file__).parents[2] / "model" / "stored").glob("*.json"))
-RESULTS = {path.stem: store.load(path) for path in STORED} | {"sweep": filled_sweep(4, 5)}
+STORED = Path(__file__).parents[2] / "model" / "stored"
+RESULTS = (*sorted(path.stem for path in STORED.glob("*.json")), "sweep")
+
+
+@cache
+def result_called(name: str) -> Result:
+    """One of `RESULTS`."""
+    return filled_sweep(4, 5) if name == "sweep" else store.load(STORED / f"{name}.json")
 
 
 @pytest.fixture(params=RESULTS)
 def whole(request: pytest.FixtureRequest) -> Result:
-    return RESULTS[request.param]
+    return result_called(request.param)
 
 
 def with_histograms(result: Result, histograms: dict[str, str]) -> Result:
@@ -64,7 +71,7 @@ def test_a_result_is_marked_where_a_histogram_became_another(whole: Result) -> N
 
 
 def test_what_is_told_of_several_cases_together_is_left_as_it_is() -> None:
-    sizes, paced = RESULTS["v1-sizes"], RESULTS["v1-stream-paced"]
+    sizes, paced = result_called("v1-sizes"), result_called("v1-stream-paced")
     assert thinned(sizes) == sizes
     times = paced.runs[0].histograms["latency_ns"]
     assert thinned(with_histograms(paced, {"latency_ns": times})).is_thinned

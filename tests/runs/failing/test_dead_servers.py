@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import pytest
-from tests.support.command import Command, Done
+from tests.support.command import Command, Done, Refused
 from tests.support.foreign_servers import peer
+from tests.support.processes import children_of
 
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.runs.answering import call_once
 
-WORKLOADS = ["rr", "sizes", "echo"]
-each_workload = pytest.mark.parametrize("command", WORKLOADS, indirect=True)
+each_workload = pytest.mark.parametrize("workload", ["rr", "sizes", "echo"])
 SOON_S = 30.0
 """For the whole command on a host that stops for a while: the 42 runs of a plan took minutes."""
 PORT = 9109
@@ -30,6 +32,22 @@ SAYS_NOTHING = (
     f"import socket, time; listener = socket.create_server(('127.0.0.1', {PORT})); "
     "taken = listener.accept(); time.sleep(600)"
 )
+
+
+@pytest.fixture
+def refused_soon(refused: Refused, tmp_path: Path) -> Refused:
+    """As `refused`, and soon: the bench itself calls the server, and nothing is started."""
+    path = tmp_path / "result.json"
+
+    def check(words: Sequence[str], said: Sequence[str]) -> None:
+        children = set(children_of(os.getpid()))
+        began_s = time.monotonic()
+        refused((*words, "--json", str(path)), (*said, "nothing was measured"))
+        assert time.monotonic() - began_s < SOON_S
+        assert not path.exists()
+        assert set(children_of(os.getpid())) <= children
+
+    return check
 
 
 def refusal(done: Done, began_s: float) -> str:
@@ -64,20 +82,18 @@ def answer_a_part(connection: socket.socket) -> None:
 
 
 @each_workload
-def test_nobody_listens(command: Command) -> None:
+def test_nobody_listens(refused_soon: Refused, workload: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    began_s = time.monotonic()
-    said = refusal(command.run("--server", f"127.0.0.1:{port}"), began_s)
-    assert f"--server 127.0.0.1:{port}: connecting failed: Connection refused" in said
+    said = f"--server 127.0.0.1:{port}: connecting failed: Connection refused"
+    refused_soon((workload, "--server", f"127.0.0.1:{port}"), (said,))
 
 
 @each_workload
-def test_it_takes_no_connection(command: Command) -> None:
+def test_it_takes_no_connection(refused_soon: Refused, workload: str) -> None:
     with full_listener() as port:
-        began_s = time.monotonic()
-        done = command.run("--server", f"127.0.0.1:{port}", "--timeout", "500ms")
-        assert "did not accept a connection within " in refusal(done, began_s)
+        words = (workload, "--server", f"127.0.0.1:{port}", "--timeout", "500ms")
+        refused_soon(words, ("did not accept a connection within ",))
 
 
 @each_workload
@@ -87,12 +103,11 @@ def test_it_takes_no_connection(command: Command) -> None:
     ids=["nothing", "a part"],
 )
 def test_it_takes_a_connection_and_answers_too_little(
-    command: Command, answer: Callable[[socket.socket], None], reason: str
+    refused_soon: Refused, workload: str, answer: Callable[[socket.socket], None], reason: str
 ) -> None:
     with peer(answer) as port:
-        began_s = time.monotonic()
-        done = command.run("--server", f"127.0.0.1:{port}", "--timeout", "500ms")
-    assert reason in refusal(done, began_s)
+        words = (workload, "--server", f"127.0.0.1:{port}", "--timeout", "500ms")
+        refused_soon(words, (reason,))
 
 
 def test_each_silence_has_its_time_and_an_answer_that_drips_is_one() -> None:

@@ -147,19 +147,28 @@ def check_survivors(found: Found) -> None:
         assert {len(values) for values in run.slices.values()} >= {len(slices.begins_ns)}
 
 
+def before(victim: Worker, _slices: Slices, start: Start, at_ns: int) -> None:
+    os.kill(victim.pid, SIGKILL)
+    assert victim.wait_ended(60)
+    start(at_ns)
+
+
 @pytest.mark.parametrize("load", LOADS)
 def test_a_case_that_dies_before_the_start_fails_alone(
     monkeypatch: pytest.MonkeyPatch, load: str
 ) -> None:
     near, _ = ENDS[type(LOADS[load][0])]
-
-    def before(victim: Worker, _slices: Slices, start: Start, at_ns: int) -> None:
-        os.kill(victim.pid, SIGKILL)
-        assert victim.wait_ended(60)
-        start(at_ns)
-
     found = struck(monkeypatch, LOADS[load], near, before)
     assert found.runs[0].failure == f"the {near} was killed by SIGKILL"
+    check_survivors(found)
+
+
+def test_a_server_that_dies_before_the_start_fails_its_case_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = struck(monkeypatch, LOADS["echo"], "server", before)
+    assert found.runs[0].failure is not None
+    assert "the server was killed by SIGKILL" in found.runs[0].failure
     check_survivors(found)
 
 

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from tests.stream.faults.receivers import in_turn, program
+from tests.stream.faults.receivers import in_turn
 from tests.stream.programs.faults import AT_BYTE, NAMES, PART_BYTES
 from tests.support.command import Command, Done
 
@@ -57,14 +57,14 @@ def test_every_fault_fails_its_run_and_the_wrong_byte_is_named(
 
 
 @pytest.mark.parametrize("load", [FLAT_OUT, PACED])
-@pytest.mark.parametrize("liar", LIARS)
-def test_the_control_without_a_fault_passes(
-    command: Command, liar: str, load: tuple[object, ...]
-) -> None:
-    done = stream(command, program(liar, "nothing"), "--rounds", 1, *load)
+def test_the_control_without_a_fault_passes(command: Command, load: tuple[object, ...]) -> None:
+    receivers = in_turn(command.folder, *(f"{liar}:nothing" for liar in LIARS))
+    done = stream(command, receivers, "--rounds", len(LIARS), *load)
     assert done.code == 0
-    counters = done.counters_of()
-    assert counters["bytes"] == counters["written_bytes"]
+    assert len(done.runs) == len(LIARS)
+    for index in range(len(LIARS)):
+        counters = done.counters_of(index)
+        assert counters["bytes"] == counters["written_bytes"]
 
 
 def test_one_lie_costs_one_run_and_the_others_are_kept(command: Command) -> None:
