@@ -11,6 +11,9 @@ from tinygram.aio.transport import Transport
 
 Made = tuple[asyncio.Transport, asyncio.BaseProtocol]
 
+_HANDSHAKE_S = 60.0
+"""What asyncio and uvloop allow for a handshake, unless they are told otherwise."""
+
 
 class Connecting:
     """The methods of a loop that make or change stream connections, with ours in their place.
@@ -72,8 +75,9 @@ class Connecting:
         above = connection(self.loop, protocol, transport._settings)
         above.lent_socket = transport._lent_socket
         below = transport._below()
-        # TLS would be told that it may write again, and has never been told to stop.
-        await transport._until_written()
+        if transport._is_blocked:
+            limit_s = kwargs.get("ssl_handshake_timeout") or _HANDSHAKE_S
+            await _written_before_tls(transport, below, limit_s)
         below.set_write_buffer_limits()
         encrypted = await self._base.start_tls(below, above, *args, **kwargs)
         # What is below belongs to TLS now, whose end is told to `above` alone.
@@ -86,6 +90,31 @@ class Connecting:
             return int(await self._base.sendfile(transport, *args, **kwargs))
         with transport._diverted() as below:
             return int(await self._base.sendfile(below, *args, **kwargs))
+
+
+async def _written_before_tls(
+    transport: Transport, below: asyncio.Transport, limit_s: float
+) -> None:
+    """Wait until the kernel has what was written, for TLS would be told that it may write again,
+    and had never been told to stop.
+
+    What comes meanwhile may be for TLS: it is not read. As the loop's own `start_tls` does, this
+    closes the connection where it fails.
+    """
+    below.pause_reading()
+    try:
+        async with asyncio.timeout(limit_s):
+            await transport._until_written()
+        if transport._is_lost or below.is_closing():
+            raise ConnectionAbortedError("the connection was lost before TLS began")
+    except TimeoutError as error:
+        below.close()
+        raise ConnectionAbortedError(
+            f"what was written before TLS was not taken within {limit_s} s"
+        ) from error
+    except BaseException:
+        below.close()
+        raise
 
 
 class _Above:

@@ -228,6 +228,31 @@ def test_encryption_begins_when_the_kernel_has_what_was_written_before(
     assert received == [bytes(STALLED), b"encrypted"]
 
 
+@pytest.mark.parametrize("name", ["loop-asyncio", "loop-uvloop"])
+@pytest.mark.parametrize("ends", [True, False], ids=["reset", "silent"])
+def test_a_connection_that_ends_before_tls_begins_is_told(name: str, tcp: Pair, ends: bool) -> None:
+    """A handshake on a connection that is gone would wait for its whole time."""
+    ours, peer = tcp
+
+    async def program(connect: Connector) -> None:
+        transport = await connect.protocol(Recorder(), ours)
+        transport.write(bytes(STALLED))
+        context = anonymous(ssl.PROTOCOL_TLS_CLIENT)
+        loop = asyncio.get_running_loop()
+        limit_s = 30.0 if ends else 0.5
+        upgrading = loop.start_tls(
+            transport, Recorder(), context, server_hostname="", ssl_handshake_timeout=limit_s
+        )
+        if ends:
+            loop.call_later(0.1, reset, peer)
+        async with asyncio.timeout(20):
+            with pytest.raises(ConnectionAbortedError, match="before TLS"):
+                await upgrading
+        transport.abort()
+
+    Setup(name).run(program)
+
+
 def test_a_writer_that_waits_is_woken_though_tls_was_closed_twice(tcp: Pair) -> None:
     ours, peer = tcp
     received: list[int] = []
