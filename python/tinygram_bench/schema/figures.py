@@ -26,7 +26,8 @@ HISTOGRAMS: Mapping[str, str] = {
     "connect_ns": "every connection: of rr, connect(2) and the wait for the interpreter after it; "
     "of sizes, connect(2)",
     "round_trip_ns": "every message, at the client, from before the write of its first byte until "
-    "after the read of its last one",
+    "after the read of its last one; in slices every message that was begun in the part that "
+    "counts, also where it came back later",
     "setup_ns": "every sample but the first ones: the setup's write and what it waits for",
     "transfer_ns": "every sample but the first ones: all its round trips",
     "total_ns": "every sample but the first ones: connecting, setup and transfer",

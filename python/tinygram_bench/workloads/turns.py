@@ -23,8 +23,8 @@ def in_turns(
 
     `message_ns`: how long a message of a case takes at least; a slice holds LEAST_MESSAGES of each
     case of the load, and is as much longer as slices need that fill the case's time. Where a slice
-    takes more time than the case has, it stays alone. `lone_too`: a case without others has slices,
-    too. `least_slice_ns`: how long a slice of a case is at least.
+    takes more time than that, the cases of the load stay alone. `lone_too`: a case without others
+    has slices, too. `least_slice_ns`: how long a slice of a case is at least.
     """
     least_ns: dict[Hashable, list[int]] = defaultdict(list)
     for case in cases:
