@@ -84,7 +84,8 @@ class Chart(Struct, frozen=True):
             ),
             **config,
         )
-        spec: dict[str, Any] = drawing.to_dict()
+        # Checking each part against the schema of Vega-Lite takes longer than making it.
+        spec: dict[str, Any] = drawing.to_dict(validate=False)
         return spec
 
 

@@ -66,8 +66,14 @@ class _Inside(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, results: Sequence[Named]) -> _Inside:
-        elements = (element_of(each.name, msgspec.json.encode(each.result)) for each in results)
-        return cls(results, Markup("\n".join(elements)))
+        return cls(results, Markup("\n".join(map(_element, results))))
+
+
+def _element(named: Named) -> str:
+    """The result, packed well, which takes long, unless it is too large for a page anyway."""
+    document = msgspec.json.encode(named.result)
+    quickly = element_of(named.name, document, preset=0)
+    return quickly if len(quickly) > 2 * LARGE_BYTES else element_of(named.name, document)
 
 
 def page_of(results: Sequence[Named], version: str) -> Page:
