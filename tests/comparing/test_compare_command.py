@@ -63,6 +63,13 @@ def save(folder: Path, before: Result, after: Result) -> None:
         store.save(result, folder / f"{name}.json")
 
 
+def test_silence_without_a_gate_is_refused(compared: Compare) -> None:
+    """It would hide whatever has changed."""
+    done = compared(BASE, BASE, "--quiet")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--quiet needs --fail-above" in done.stderr
+
+
 def test_the_same_passes_both_gates(tmp_path: Path) -> None:
     """Here alone it is a process, whose status is what a shell sees."""
     save(tmp_path, BASE, BASE)

@@ -37,6 +37,7 @@ from tinygram_bench.far.limits import (
     moved_so_far,
 )
 from tinygram_bench.far.programs import RefusedError
+from tinygram_bench.processes import children
 
 MOST_BYTES = 64 << 20
 HELD_UP_S = 15.0
@@ -85,6 +86,21 @@ def test_a_process_that_takes_no_orders_holds_up_its_client_alone(port: int) -> 
         assert answer_of(sock)["type"] == "Said"  # It listens, and reads no more orders.
         assert sent_until_held_up(sock, line_of(tell())) < MOST_BYTES
         check_greets(port)
+
+
+def test_a_process_that_takes_no_orders_ends_its_client(
+    port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(children, "_TAKES_ORDER_S", 0.5)
+    monkeypatch.setattr(children, "_GRACE_S", 0.5)
+    with welcomed(port) as sock:
+        sock.sendall(line_of(BEGIN) + line_of(tell()))
+        assert answer_of(sock)["type"] == "Said"
+        sent_until_held_up(sock, line_of(tell()))
+        sock.settimeout(HELD_UP_S + LATE_S)
+        while (answer := answer_of(sock))["type"] != "Refused":
+            pass
+        assert "takes no order" in str(answer["reason"])
 
 
 def test_dismissals_of_one_process_are_one(port: int) -> None:

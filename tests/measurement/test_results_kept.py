@@ -201,7 +201,7 @@ def test_standard_output_gets_the_finished_runs_at_ctrl_c(tmp_path: Path) -> Non
     stdout, stderr = process.communicate(timeout=LONGEST_S)
     assert process.returncode == ExitCode.INTERRUPTED
     assert len(msgspec.json.decode(stdout, type=Result).runs) >= 2
-    assert stderr.endswith("tinygram: interrupted; the finished runs are saved\n")
+    assert stderr.endswith("tinygram: interrupted; the finished rounds are saved\n")
 
 
 def test_a_reader_of_the_report_that_leaves_early_is_no_failed_run(tmp_path: Path) -> None:

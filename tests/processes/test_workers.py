@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -162,14 +163,22 @@ def test_a_worker_that_cannot_start_leaves_no_descriptor(monkeypatch: pytest.Mon
     assert os.listdir("/proc/self/fd") == before
 
 
+def reaches_others_alone(_group: int, _signal: int) -> None:
+    """A process of the group may be signalled, and its leader may not."""
+
+
+def reaches_nobody(_group: int, _signal: int) -> None:
+    raise PermissionError(errno.EPERM, "Operation not permitted")
+
+
+@pytest.mark.parametrize("killpg", [reaches_others_alone, reaches_nobody])
 def test_a_worker_that_may_not_be_ended_is_told_and_not_waited_for(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, killpg: Callable[[int, int], None]
 ) -> None:
     monkeypatch.setattr(workers, "_KILLED_S", 0.1)
     worker = Worker("server", ["sleep", "60"])
     with monkeypatch.context() as patched:
-        # As the kernel does where a process of the group may be signalled, and this one may not.
-        patched.setattr(os, "killpg", lambda _group, _signal: None)
+        patched.setattr(os, "killpg", killpg)
         with pytest.raises(RunError, match=r"the server \(process [0-9]+\) cannot be ended"):
             worker.kill()
     with worker:

@@ -197,5 +197,5 @@ def test_an_interrupt_among_slices_ends_all_and_writes_nothing(command: Command)
     process.send_signal(signal.SIGINT)
     done = command.finish(process)
     assert done.code == ExitCode.INTERRUPTED
-    assert "interrupted before a run was finished" in done.stderr
+    assert "interrupted before a round was finished" in done.stderr
     assert done.result is None

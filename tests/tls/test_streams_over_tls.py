@@ -28,9 +28,7 @@ WAYS = [
     for known in runtimes.runtimes_with(True)
     if known.missing() is None
     for text in known.strategies
-    if text != "nagle"
 ]
-"""But for Nagle's algorithm, which is the kernel's: the records are those of `nodelay`."""
 IN_SLICES_WAYS = [way for way in WAYS if way.split("/")[2] in IN_SLICES]
 """Each runtime, in both of its manners: what takes turns is the runtime, and not the strategy."""
 STRATEGIES = dict.fromkeys(way.split("/")[2] for way in WAYS)

@@ -149,10 +149,10 @@ def status_of(measurement: Measurement, destination: Destination) -> ExitCode:
         raise measurement.output_error
     result = measurement.result
     if result is None:
-        _tell("interrupted before a run was finished; no result is written")
+        _tell("interrupted before a round was finished; no result is written")
         return ExitCode.INTERRUPTED
     if measurement.is_interrupted:
-        _tell("interrupted; the finished runs are saved")
+        _tell("interrupted; the finished rounds are saved")
         return ExitCode.INTERRUPTED
     if not measurement.is_new:
         checked = 0 if result.cross_check is None else len(result.cross_check.runs)

@@ -30,9 +30,9 @@ _JOIN_S = 8
 _PLACED_S = 8.0
 _ANSWER_S = 10.0
 _AT_A_TIME = 4
+"""Steps of a host at a time: a long one, and questions whether it is there."""
 _EXTRAS = ("uvloop", "aiofastnet")
 """Extras that bring one package, which has their name; what else a host needs is in `cluster`."""
-"""Steps of a host at a time: a long one, and questions whether it is there."""
 _START = "start one with `ray start --head` on a host and `ray start --address=…` on the others"
 
 

@@ -9,7 +9,7 @@ import asyncio
 import os
 import secrets
 from collections.abc import Coroutine
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import msgspec
@@ -164,8 +164,8 @@ class Guest:
                     await self.say(wire.Said(number, msgspec.Raw(line)))
             await _end_soon(process)
             await self.say(wire.Ended(number, process.child.worker.failure))
-        except OSError as error:
-            self._failure = error
+        except (OSError, RunError) as error:
+            self._failure = error if isinstance(error, OSError) else OSError(str(error))
             self.writer.transport.abort()  # Its reader sees the end, and ends the rest.
             return
         self._processes.pop(number, None)
@@ -188,7 +188,8 @@ class Guest:
                 await asyncio.wait(running)
         finally:
             for process in self._processes.values():
-                process.stack.close()
+                with suppress(RunError):  # It cannot be ended; the others are to be.
+                    process.stack.close()
             self._processes.clear()
 
     def _later(self, coroutine: Coroutine[Any, Any, None]) -> None:
@@ -203,7 +204,8 @@ async def _end_soon(process: _Process) -> None:
         async with asyncio.timeout(_GRACE_S):
             await process.ended.wait()
     except TimeoutError:
-        process.child.worker.kill()
+        with suppress(RunError):  # Whoever closes it is told the same.
+            await asyncio.to_thread(process.child.worker.kill)
 
 
 async def line_from(reader: asyncio.StreamReader) -> bytes:

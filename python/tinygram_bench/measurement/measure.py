@@ -155,7 +155,7 @@ def measure(
                 if runs:
                     with INTERRUPTS.held():
                         _, unsaved = recording.finish(runs, None)
-                    saved = f"the finished runs are saved: {destination.path}"
+                    saved = f"the finished rounds are saved: {destination.path}"
                     progress.warn(f"tinygram: {unsaved or saved}")
                 raise
             if sweeping is not None:

@@ -87,9 +87,11 @@ class Worker:
         traceback: TracebackType | None,
     ) -> None:
         """End the process and all that it started."""
-        self.kill()
-        for fd in (self._pidfd, self._stdout, self._stderr):
-            os.close(fd)
+        try:
+            self.kill()
+        finally:
+            for fd in (self._pidfd, self._stdout, self._stderr):
+                os.close(fd)
 
     def kill(self) -> None:
         """End the process and its group now. Raises RunError where it may not be ended."""
@@ -98,13 +100,18 @@ class Worker:
         except ProcessLookupError:
             # It ended before; so did its group.
             self._process.poll()
+        except PermissionError as error:
+            raise self._of_another_user() from error
         try:
             self._process.wait(_KILLED_S)
         except subprocess.TimeoutExpired as error:
-            raise RunError(
-                f"the {self.role} (process {self.pid}) cannot be ended: does it run as another "
-                "user? End it there, and start it as this user"
-            ) from error
+            raise self._of_another_user() from error
+
+    def _of_another_user(self) -> RunError:
+        return RunError(
+            f"the {self.role} (process {self.pid}) cannot be ended: does it run as another user? "
+            "End it there, and start it as this user"
+        )
 
     @property
     def output(self) -> bytes:

@@ -36,9 +36,9 @@ LEAST_BURSTS = 4
 GAP_NS = 1_000_000
 """Between two slices, in which the last messages of the first arrive."""
 _BEFORE_NS = GAP_NS // 2
+"""CPU clocks are read so long before a slice begins."""
 _LOOKS_EVERY_S = 1.0
 """Whoever waits for the edge of a long slice looks as often whether all is lost."""
-"""CPU clocks are read so long before a slice begins."""
 _MOST_LATE = 0.05
 """They are known where they are read before that begins, or late by this share of it at most."""
 _MOST_OF_IT = 0.8
@@ -165,13 +165,15 @@ def used_in_slices(
     Clocks are read between slices alone: reading takes a core away, which a message that is due
     then would wait for. `give_up_s` is a time of time.monotonic. `cores`: those that they use.
     `between` is told after each slice, when the clocks are read, whose it was. Where `is_lost`,
-    which is asked between slices, what is left is not waited for.
+    which is asked at each edge and each second before it, what is left is not waited for.
     """
     with ExitStack() as stack, urgent(cores):
         found = [_Watch.on(case, stack) for case in cases]
         for at_ns, ended, beginning in _edges(start_ns, [case.slices for case in cases]):
             while (left_ns := at_ns - time.monotonic_ns()) > 0 and not is_lost():
                 time.sleep(min(left_ns / 1e9, _LOOKS_EVERY_S))
+            if is_lost():
+                break
             # What has ended comes first, and clocks come before what takes longer.
             sides = [(found[number], True) for number in ended]
             sides += [(found[number], False) for number in beginning]
@@ -181,7 +183,7 @@ def used_in_slices(
                 watch.read_counts(at_ns, is_end=is_end)
             for number in ended:
                 between(number)
-            if time.monotonic() > give_up_s or is_lost():
+            if time.monotonic() > give_up_s:
                 break
     return [each.used() for each in found]
 

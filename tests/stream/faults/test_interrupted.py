@@ -43,7 +43,7 @@ def wait_third_run(command: Command) -> None:
 def check_finished_runs_kept(command: Command, done: Done) -> None:
     assert done.code == ExitCode.INTERRUPTED
     assert "Traceback" not in done.stderr
-    assert done.stderr.splitlines()[-1] == "tinygram: interrupted; the finished runs are saved"
+    assert done.stderr.splitlines()[-1] == "tinygram: interrupted; the finished rounds are saved"
     result = store.load(command.result_path)
     kept = [run.round for run in result.runs]
     assert (result.plan.rounds, kept) == (20, list(range(len(kept))))
@@ -61,15 +61,18 @@ def test_the_finished_runs_are_saved_and_reported(command: Command, number: sign
     check_finished_runs_kept(command, command.finish(process))
 
 
-def test_an_earlier_result_of_that_name_stays_until_a_run_is_finished(command: Command) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_earlier_result_of_that_name_stays_until_a_run_is_finished(
+    command: Command, number: signal.Signals
+) -> None:
     """An empty one took its place."""
     store.save(RESULT, command.result_path)
     process = command.start(*WAY, "--rounds", 2, *LONG_RUN)
     command.wait_process("tg-sender")
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     done = command.finish(process)
     assert (done.code, done.stdout) == (ExitCode.INTERRUPTED, "")
-    said = "tinygram: interrupted before a run was finished; no result is written"
+    said = "tinygram: interrupted before a round was finished; no result is written"
     assert done.stderr.splitlines()[-1] == said
     assert store.load(command.result_path) == RESULT
 

@@ -51,7 +51,9 @@ def compare(
     ] = False,
     quiet: Annotated[
         bool,
-        typer.Option("--quiet", help="Print nothing unless the gate fails or cannot say."),
+        typer.Option(
+            "--quiet", help="With --fail-above: print nothing unless the gate fails or cannot say."
+        ),
     ] = False,
 ) -> int:
     """Say what changed between two results, figure by figure, and how sure that is."""

@@ -123,7 +123,8 @@ def trust(
         if page is not None:
             store.replace(page, text.page(measurement.result, trusted).encode())
     elif page is not None:
-        print(f"tinygram: --page {page} is not written, for a run failed", file=sys.stderr)
+        why = "it was interrupted" if code == ExitCode.INTERRUPTED else "a run failed"
+        print(f"tinygram: --page {page} is not written, for {why}", file=sys.stderr)
     if not quiet:
         text.write(Pen(console(is_on_stderr=destination.is_standard_output)), trusted)
         if not destination.is_standard_output:

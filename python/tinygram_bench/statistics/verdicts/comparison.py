@@ -17,10 +17,10 @@ from tinygram_bench.statistics.figures.runs import is_higher_better
 from tinygram_bench.statistics.figures.samples import Sample, samples_of
 from tinygram_bench.statistics.verdicts.contests import contests_of
 from tinygram_bench.statistics.verdicts.doubts import (
-    are_beside,
     cycle_ratios,
     doubt_on,
     is_known,
+    took_turns_together,
 )
 from tinygram_bench.statistics.workloads import WORKLOADS
 from tinygram_bench.statistics.workloads.loads import (
@@ -105,7 +105,7 @@ def round_ratios(baseline: Sample, case: Sample, figure: str) -> tuple[float, ..
     messages for has no ratio: the rounds' own values are of slices far apart. Neither has a
     round in most of whose slices nothing came to one of them.
     """
-    if not are_beside(baseline, case):
+    if not took_turns_together(baseline, case):
         return paired_ratios(baseline.values(figure), case.values(figure))
     return tuple(filter(is_known, map(median, cycle_ratios(baseline, case, figure))))
 

@@ -48,7 +48,7 @@ def doubt_on(
 
     `ratios`: case ÷ baseline of each round that has both; `ratio`: what they sum up to.
     """
-    took_turns = are_beside(*samples)
+    took_turns = took_turns_together(*samples)
     for summary in summaries:
         if not summary.rounds:
             return Doubt("no_rounds", f"{way_of(summary.case)} has no good round")
@@ -82,7 +82,7 @@ def doubt_on(
     return doubt
 
 
-def are_beside(baseline: Sample, case: Sample) -> bool:
+def took_turns_together(baseline: Sample, case: Sample) -> bool:
     """Whether the two took turns with each other, so that their slices lie side by side.
 
     Points of a sweep may have slices of another length than what they are compared with.

@@ -27,7 +27,7 @@ Cluster = Annotated[
     typer.Option(
         metavar="auto|HOST:PORT",
         help="Ray cluster that this host is a node of (extra `cluster`): the load is shared by its "
-        "hosts. Only stream and rr have it.",
+        "hosts. Only stream and rr can do that.",
         show_default=False,
     ),
 ]
