@@ -190,6 +190,12 @@ bench-real: $(STAMPS)/real ## measure those programs on each loop, as it is and 
 scale: build ## measure what a cluster costs the bench as it grows, simulated; a minute (STORE=1: for docs/scale.md)
 	@$(IN_BENCHES) scale $(call INTO,scale)
 
+# Results that are there are not measured again: remove those that are to be.
+.PHONY: claims
+claims: build ## measure the claims of docs/claims.md, into results/claims and that page; forty minutes
+	@$(IN_BENCHES) claims --results results/claims
+	@$(IN_BENCHES) published
+
 .PHONY: bench-links
 bench-links: build ## measure how accurate emulated links are, into docs/links.md
 	@$(IN_BENCHES) links --page docs/links.md

@@ -1,7 +1,8 @@
 """Put the stored rows into the pages: `python -m published`; with --check only say what differs.
 
-A table is between marks of its name. The table `sentences` has the figures with intervals that the
-page's sentences tell. The exit status of --check is 1 where a page is not what its rows make.
+A table is between marks of its name. Tables called `sentences…` have the figures with intervals
+that the page's sentences tell. The exit status of --check is 1 where a page is not what its rows
+make.
 """
 
 from __future__ import annotations
@@ -53,12 +54,12 @@ def pages() -> Iterator[tuple[str, str]]:
 
 def page_of(content: str, stored: Stored, page: Path) -> str:
     """What the page is with these rows. Exits where it has no place for them."""
-    for part, table in stored.tables.items():
-        if part != SENTENCES:
-            content = filled(content, part, markdown(table), page)
     figures: dict[str, list[Figure]] = defaultdict(list)
-    if SENTENCES in stored.tables:
-        for row in stored.tables[SENTENCES].rows:
+    for part, table in stored.tables.items():
+        if not part.startswith(SENTENCES):
+            content = filled(content, part, markdown(table), page)
+            continue
+        for row in table.rows:
             section, told = row.figures["section"], row.figures["told"]
             assert isinstance(section, str)
             assert isinstance(told, Figure)

@@ -16,7 +16,8 @@ ROOT = Path(__file__).parents[2]
 ROWS = ROOT / "results/published/rows"
 SCHEMA = 1
 SENTENCES = "sentences"
-"""The table that has the figures of a page's sentences; each row names its section."""
+"""How the names of tables begin that have the figures of a page's sentences; each row names its
+section, and a section is in one of them."""
 
 
 class Figure(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

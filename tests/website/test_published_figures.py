@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from datetime import date
 from pathlib import Path
@@ -11,8 +12,10 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benches"))
 
+from claims.__main__ import CLAIMS, COMMANDS  # noqa: E402
 from published.__main__ import PAGES, page_of, pages  # noqa: E402
 from published.claim import links, loopback  # noqa: E402
+from published.prose import sections  # noqa: E402
 from published.stored import (  # noqa: E402
     ROWS,
     SENTENCES,
@@ -40,6 +43,16 @@ def table(*rows: Row, columns: tuple[Column, ...] = (CELLS,)) -> Table:
 def test_each_page_is_what_its_stored_rows_make() -> None:
     stale = [page for page, made in pages() if made != (ROOT / page).read_text()]
     assert stale == [], "run `make figures`"
+
+
+def test_the_page_of_claims_names_each_command_and_each_section_that_is_measured() -> None:
+    page = (ROOT / PAGES["claims"]).read_text()
+    found = re.findall(r"^\| \*(.+)\* \| `(.+)` \|$", page, re.M)
+    named = dict(found)
+    assert len(named) == len(found)
+    assert {each.command for claim in CLAIMS.values() for each in claim} == set(COMMANDS)
+    assert {name: f"tinygram {words}" for name, words in COMMANDS.items()}.items() <= named.items()
+    assert set(CLAIMS) <= {heading for heading, _ in sections(page)}
 
 
 def test_every_file_of_rows_has_a_page() -> None:
@@ -112,11 +125,13 @@ def told(page: str) -> str:
 def test_what_is_said_of_the_claim_is_what_its_pages_found() -> None:
     here, over_links = loopback(), links()
     readme = told("README.md")
-    assert f"lose {here.lost} of {here.cells} loads" in readme
-    assert f"regret by estimates is {here.regret} %" in readme
-    assert f"best single strategy {here.single_regret} %" in readme
-    assert f"{here.held} held, {here.undecided} are undecided" in readme
-    assert f"of {over_links.cells} over links {over_links.held} held" in readme
+    row = f"({here.cells}) | {here.held} held, {here.lost} lost, "
+    assert row in readme
+    assert f" {here.undecided} undecided; largest regret {here.regret} % " in readme
+    assert f"of the best single strategy {here.single_regret} % |" in readme
+    assert f"links ({over_links.cells}), " in readme
+    lost = over_links.lost or "none"
+    assert f"| {over_links.held} held, {lost} lost, {over_links.undecided} undecided |" in readme
     page = told("docs/claim.md")
     for found in (here, over_links):
         assert f"{found.undecided} of {found.cells} (" in page
