@@ -20,7 +20,7 @@ from hypothesis import settings
 # `tests.…` is importable however pytest is started.
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.support.command import Command, Refused
+from tests.support.command import Call, Called, Command, Refused
 
 # The same examples every time, and no deadline: a slow machine is no fault of the code.
 settings.register_profile("tinygram", derandomize=True, deadline=None)
@@ -50,6 +50,25 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         for report in skipped:
             reporter.write_line(f"SKIPPED, AND ALL ARE REQUIRED: {report.nodeid}", red=True)
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture
+def call(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Call:
+    """Starting a process for each would take most of the tests' time."""
+    from tinygram_bench.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+
+    def in_process(*words: object) -> Called:
+        monkeypatch.setattr(sys, "argv", ["tinygram", *map(str, words)])
+        with pytest.raises(SystemExit) as exited:
+            main()
+        return Called(exited.value.code, *capsys.readouterr())
+
+    return in_process
 
 
 @pytest.fixture

@@ -8,17 +8,16 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from importlib import util
 from pathlib import Path
 
 import msgspec
 import pytest
+from tests.support.command import Call, Called
 from tests.support.hdr_format import decoded
 
 from tinygram_bench._native import Histogram
-from tinygram_bench.cli import main
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.model import store
 from tinygram_bench.report import page
@@ -29,34 +28,12 @@ PACED = STORED / "v1-stream-paced.json"
 SIZES = STORED / "v1-sizes.json"
 
 
-@dataclass(frozen=True)
-class Done:
-    returncode: object
-    stdout: str
-    stderr: str
-
-
-Report = Callable[..., Done]
-
-
 @pytest.fixture
-def report(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Report:
-    """`tinygram report` in an empty folder, and in this process: starting one takes long."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("LC_ALL", "C.UTF-8")
-
-    def call(*arguments: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["tinygram", "report", *map(str, arguments)])
-        with pytest.raises(SystemExit) as exited:
-            main()
-        return Done(exited.value.code, *capsys.readouterr())
-
-    return call
+def report(call: Call) -> Call:
+    return partial(call, "report")
 
 
-def test_it_prints_what_was_printed_when_it_was_measured(report: Report, tmp_path: Path) -> None:
+def test_it_prints_what_was_printed_when_it_was_measured(report: Call, tmp_path: Path) -> None:
     done = report(PACED, SIZES)
     assert (done.returncode, done.stderr) == (0, "")
     first, second = done.stdout.split("\nv1-sizes\n")
@@ -65,13 +42,13 @@ def test_it_prints_what_was_printed_when_it_was_measured(report: Report, tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_saved_is_not_told_among_what_programs_read(report: Report) -> None:
+def test_what_is_saved_is_not_told_among_what_programs_read(report: Call) -> None:
     done = report(PACED, "--csv", "-", "--hlog", "a.hlog")
     assert (done.returncode, done.stderr) == (0, "Saved: a.hlog\n")
     assert done.stdout.startswith("result,case_id,")
 
 
-def test_csv_has_every_figure_of_every_summary(report: Report, tmp_path: Path) -> None:
+def test_csv_has_every_figure_of_every_summary(report: Call, tmp_path: Path) -> None:
     done = report(PACED, SIZES, "--csv", "a.csv")
     assert (done.returncode, done.stdout, done.stderr) == (0, "Saved: a.csv\n", "")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "a.csv").read_text())))
@@ -91,7 +68,7 @@ def test_csv_has_every_figure_of_every_summary(report: Report, tmp_path: Path) -
     assert {row["unit"] for row in rows if row["figure"] == "latency_p50_us"} == {"µs"}
 
 
-def test_hlog_has_every_histogram(report: Report) -> None:
+def test_hlog_has_every_histogram(report: Call) -> None:
     done = report(PACED, "--hlog", "-")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("#[Histogram log format version 1.3]\n")
@@ -112,7 +89,7 @@ def test_hlog_has_every_histogram(report: Report) -> None:
     )
 
 
-def test_markdown_has_tables_that_no_name_can_break(report: Report, tmp_path: Path) -> None:
+def test_markdown_has_tables_that_no_name_can_break(report: Call, tmp_path: Path) -> None:
     path = tmp_path / "a|b.json"
     path.write_text(PACED.read_text().replace('"coalesce:10us"', '"<b>|a"'))
     done = report(path, "--markdown")
@@ -163,7 +140,7 @@ def test_markdown_has_tables_that_no_name_can_break(report: Report, tmp_path: Pa
     ],
 )
 def test_a_refusal_is_one_line_and_leaves_all_as_it_was(
-    report: Report, tmp_path: Path, arguments: tuple[object, ...], fault: str
+    report: Call, tmp_path: Path, arguments: tuple[object, ...], fault: str
 ) -> None:
     text = PACED.read_text()
     (tmp_path / "folder").mkdir()
@@ -206,7 +183,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
     assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("a.csv", "old")]
 
 
-def test_a_name_that_is_not_utf_8_is_shown_as_far_as_it_is(report: Report, tmp_path: Path) -> None:
+def test_a_name_that_is_not_utf_8_is_shown_as_far_as_it_is(report: Call, tmp_path: Path) -> None:
     source = tmp_path / os.fsdecode(b"a\xff.json")
     shutil.copy(SIZES, source)
     done = report(source, "--html", "a.html", "--csv", "a.csv", "--hlog", "a.hlog")
@@ -228,7 +205,7 @@ def test_a_name_that_standard_output_cannot_encode_is_told_with_escapes(tmp_path
     assert (done.returncode, done.stdout, done.stderr) == (0, "Saved: a\\udcff.csv\n", "")
 
 
-def test_every_result_has_a_name_of_its_own(report: Report, tmp_path: Path) -> None:
+def test_every_result_has_a_name_of_its_own(report: Call, tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     files = ("a.json", "b/a.json", "a-2.json")
     for file in files:
@@ -237,7 +214,7 @@ def test_every_result_has_a_name_of_its_own(report: Report, tmp_path: Path) -> N
     assert list(dict.fromkeys(row["result"] for row in rows)) == ["a", "a-2", "a-2-2"]
 
 
-def test_results_of_different_days_lie_apart_in_a_log(report: Report, tmp_path: Path) -> None:
+def test_results_of_different_days_lie_apart_in_a_log(report: Call, tmp_path: Path) -> None:
     first = msgspec.structs.replace(store.load(PACED), started_at="2026-11-02T10:00:00Z")
     later = msgspec.structs.replace(first, started_at="2026-11-03T10:00:30Z")
     store.save(first, tmp_path / "monday.json")
@@ -251,7 +228,7 @@ def test_results_of_different_days_lie_apart_in_a_log(report: Report, tmp_path: 
     assert starts_s == {"monday": 0.0, "tuesday": 86_430.0}
 
 
-def test_a_page_is_read_like_the_results_in_it(report: Report, tmp_path: Path) -> None:
+def test_a_page_is_read_like_the_results_in_it(report: Call, tmp_path: Path) -> None:
     made = report(PACED, SIZES, "--html", "a.html")
     assert (made.returncode, made.stdout, made.stderr) == (0, "Saved: a.html\n", "")
     assert [path.name for path in tmp_path.iterdir()] == ["a.html"]
@@ -262,8 +239,8 @@ def test_a_page_is_read_like_the_results_in_it(report: Report, tmp_path: Path) -
 
 
 def large_page(
-    report: Report, monkeypatch: pytest.MonkeyPatch, file: Path, into: str, most_bytes: int = 1
-) -> tuple[Done, str]:
+    report: Call, monkeypatch: pytest.MonkeyPatch, file: Path, into: str, most_bytes: int = 1
+) -> tuple[Called, str]:
     """What is said when a page that counts as large is written, and the page."""
     with monkeypatch.context() as patched:
         patched.setattr(page, "LARGE_BYTES", most_bytes)
@@ -273,7 +250,7 @@ def large_page(
 
 
 def test_what_a_large_page_left_out_is_told_of_all_that_is_made_of_it(
-    report: Report, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    report: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     report(PACED, "--html", "whole.html")
     most_bytes = (tmp_path / "whole.html").stat().st_size - 1
@@ -296,7 +273,7 @@ def test_what_a_large_page_left_out_is_told_of_all_that_is_made_of_it(
 
 
 def test_the_largest_pages_say_that_they_have_no_histograms(
-    report: Report, monkeypatch: pytest.MonkeyPatch
+    report: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done, _ = large_page(report, monkeypatch, PACED, "a.html")
     assert done.stderr.startswith("tinygram: a.html has ")
@@ -314,7 +291,7 @@ def test_the_largest_pages_say_that_they_have_no_histograms(
 
 
 def test_what_a_large_page_has_whole_is_not_said_to_be_thinned(
-    report: Report, monkeypatch: pytest.MonkeyPatch
+    report: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done, text = large_page(report, monkeypatch, SIZES, "a.html")
     assert done.stderr.endswith(
@@ -326,7 +303,7 @@ def test_what_a_large_page_has_whole_is_not_said_to_be_thinned(
     assert "large page" not in log.stdout
 
 
-def test_every_chart_is_a_picture_of_its_own(report: Report, tmp_path: Path) -> None:
+def test_every_chart_is_a_picture_of_its_own(report: Call, tmp_path: Path) -> None:
     done = report(PACED, SIZES, "--svg", "new/charts")
     assert (done.returncode, done.stderr) == (0, "")
     pictures = sorted((tmp_path / "new" / "charts").iterdir())
@@ -341,7 +318,7 @@ def test_every_chart_is_a_picture_of_its_own(report: Report, tmp_path: Path) -> 
 
 
 def test_pictures_of_names_that_look_alike_do_not_replace_each_other(
-    report: Report, tmp_path: Path
+    report: Call, tmp_path: Path
 ) -> None:
     for name in ("a b.json", "a+b.json"):
         (tmp_path / name).write_bytes(PACED.read_bytes())
@@ -355,7 +332,7 @@ def test_pictures_of_names_that_look_alike_do_not_replace_each_other(
 
 @pytest.mark.parametrize(("option", "missing"), [("--html", "jinja2"), ("--svg", "altair")])
 def test_a_missing_extra_is_named(
-    report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, missing: str
+    report: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, missing: str
 ) -> None:
     monkeypatch.setattr(util, "find_spec", lambda name: None if name == missing else name)
     done = report(PACED, option, "a")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from msgspec.structs import replace
+from tests.support.command import Call, Called
 from tests.support.compared import compared_result
 
-from tinygram_bench.cli import main
 from tinygram_bench.model import store
 from tinygram_bench.model.result import Result, Run
 
@@ -21,41 +20,20 @@ WRITES = {"nodelay": [1000] * 8, "nagle": [50] * 8}
 BASE = compared_result(RATES, WRITES)
 
 
-class Done(NamedTuple):
-    returncode: object
-    stdout: str
-    stderr: str
-
-
-Compare = Callable[..., Done]
+@pytest.fixture
+def compare(call: Call) -> Call:
+    return partial(call, "compare")
 
 
 @pytest.fixture
-def compare(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Compare:
-    """`tinygram compare WORDS` in the test's folder, and in this process: starting takes long."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("LC_ALL", "C.UTF-8")
-
-    def call(*words: str) -> Done:
-        monkeypatch.setattr(sys, "argv", ["tinygram", "compare", *words])
-        with pytest.raises(SystemExit) as exited:
-            main()
-        return Done(exited.value.code, *capsys.readouterr())
-
-    return call
-
-
-@pytest.fixture
-def compared(compare: Compare, tmp_path: Path) -> Compare:
+def compared(compare: Call, tmp_path: Path) -> Call:
     """The same of two results, before and after, with options."""
 
-    def call(before: Result, after: Result, *options: str) -> Done:
+    def of_results(before: Result, after: Result, *options: str) -> Called:
         save(tmp_path, before, after)
         return compare("before.json", "after.json", *options)
 
-    return call
+    return of_results
 
 
 def save(folder: Path, before: Result, after: Result) -> None:
@@ -63,7 +41,7 @@ def save(folder: Path, before: Result, after: Result) -> None:
         store.save(result, folder / f"{name}.json")
 
 
-def test_silence_without_a_gate_is_refused(compared: Compare) -> None:
+def test_silence_without_a_gate_is_refused(compared: Call) -> None:
     """It would hide whatever has changed."""
     done = compared(BASE, BASE, "--quiet")
     assert (done.returncode, done.stdout) == (2, "")
@@ -88,7 +66,7 @@ def test_the_same_passes_both_gates(tmp_path: Path) -> None:
 
 
 def test_what_intervals_rest_on_is_said_of_each_kind_that_is_shown(
-    compared: Compare, compare: Compare
+    compared: Call, compare: Call
 ) -> None:
     both = " ".join(compared(BASE, BASE).stdout.split())
     for said in (
@@ -103,7 +81,7 @@ def test_what_intervals_rest_on_is_said_of_each_kind_that_is_shown(
 
 
 def test_more_writes_fail_the_gate_of_counts_and_not_that_of_times(
-    compared: Compare, compare: Compare
+    compared: Call, compare: Call
 ) -> None:
     worse = compared_result(RATES, WRITES | {"nagle": [1000] * 8})
     done = compared(BASE, worse, "--fail-above", "5%")
@@ -117,7 +95,7 @@ def test_more_writes_fail_the_gate_of_counts_and_not_that_of_times(
     assert (asked.returncode, asked.stdout.count("\n")) == (3, 1)
 
 
-def test_what_cannot_be_said_has_a_status_of_its_own(compared: Compare) -> None:
+def test_what_cannot_be_said_has_a_status_of_its_own(compared: Call) -> None:
     few = compared_result({way: rates[:3] for way, rates in RATES.items()})
     done = compared(few, BASE, "--fail-above", "5%", "--gate", "times")
     assert done.returncode == 4
@@ -128,7 +106,7 @@ def test_what_cannot_be_said_has_a_status_of_its_own(compared: Compare) -> None:
 
 
 def test_a_way_that_fails_altogether_fails_both_gates_and_is_told(
-    compared: Compare, compare: Compare
+    compared: Call, compare: Call
 ) -> None:
     def failed(run: Run) -> Run:
         return replace(run, counters={}, failure="reset by peer")
@@ -150,7 +128,7 @@ def test_a_way_that_fails_altogether_fails_both_gates_and_is_told(
     assert compare("after.json", "before.json", "--fail-above=5%").returncode == 4
 
 
-def test_a_case_that_is_gone_is_no_pass(compared: Compare) -> None:
+def test_a_case_that_is_gone_is_no_pass(compared: Call) -> None:
     plan = replace(BASE.plan, cases=BASE.plan.cases[:1])
     kept = {case.case_id for case in plan.cases}
     fewer = replace(
@@ -165,9 +143,7 @@ def test_a_case_that_is_gone_is_no_pass(compared: Compare) -> None:
     assert "- It cannot be said of cases that are gone: " in done.stdout
 
 
-def test_what_is_not_comparable_is_named_with_both_values(
-    compared: Compare, compare: Compare
-) -> None:
+def test_what_is_not_comparable_is_named_with_both_values(compared: Call, compare: Call) -> None:
     case = BASE.plan.cases[0]
     longer = replace(case, parameters=replace(case.parameters, slice_ns=20_000_000))
     plan = replace(BASE.plan, seed=8, cases=(longer, *BASE.plan.cases[1:]))
@@ -188,7 +164,7 @@ def test_what_is_not_comparable_is_named_with_both_values(
 
 
 def test_how_fast_a_core_is_awake_hinders_times_and_not_counts(
-    compared: Compare, compare: Compare
+    compared: Call, compare: Call
 ) -> None:
     awake = replace(BASE, environment=BASE.environment | {"cpu_latency_limit_us": 0})
     done = compared(BASE, awake)
@@ -198,7 +174,7 @@ def test_how_fast_a_core_is_awake_hinders_times_and_not_counts(
     assert (counts.returncode, counts.stderr) == (0, "")
 
 
-def test_hosts_that_are_not_known_may_be_two(compared: Compare, compare: Compare) -> None:
+def test_hosts_that_are_not_known_may_be_two(compared: Call, compare: Call) -> None:
     unknown = replace(BASE, host=None)
     done = compared(unknown, unknown)
     assert (done.returncode, done.stdout) == (2, "")
@@ -206,14 +182,14 @@ def test_hosts_that_are_not_known_may_be_two(compared: Compare, compare: Compare
     assert compare("before.json", "after.json", "--anyway").returncode == 0
 
 
-def test_versions_of_programs_are_what_one_compares(compared: Compare) -> None:
+def test_versions_of_programs_are_what_one_compares(compared: Call) -> None:
     newer = replace(BASE, environment=BASE.environment | {"uvloop": "0.23.0"})
     done = compared(BASE, newer)
     assert done.returncode == 0
     assert "- uvloop: not known before, 0.23.0 after" in done.stdout
 
 
-def test_results_without_a_common_case_are_refused(compared: Compare) -> None:
+def test_results_without_a_common_case_are_refused(compared: Call) -> None:
     done = compared(BASE, compared_result({"cork": [1e5] * 8}))
     assert done.returncode == 2
     assert "before.json and after.json have no case in common" in done.stderr
@@ -231,7 +207,7 @@ def test_results_without_a_common_case_are_refused(compared: Compare) -> None:
     ids=["empty", "foreign", "page", "future", "truncated"],
 )
 def test_a_file_that_is_no_result_is_refused_and_stays(
-    tmp_path: Path, compare: Compare, document: bytes, fault: str
+    tmp_path: Path, compare: Call, document: bytes, fault: str
 ) -> None:
     store.save(BASE, tmp_path / "before.json")
     (tmp_path / "after.json").write_bytes(document)
@@ -241,13 +217,13 @@ def test_a_file_that_is_no_result_is_refused_and_stays(
     assert (tmp_path / "after.json").read_bytes() == document
 
 
-def test_an_older_result_is_read(compare: Compare) -> None:
+def test_an_older_result_is_read(compare: Call) -> None:
     stored = str(Path(__file__).parents[1] / "model" / "stored" / "v1-stream-flat-out.json")
     done = compare(stored, stored, "--anyway")  # It does not say of which host it is.
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_an_unknown_gate_is_refused(compared: Compare) -> None:
+def test_an_unknown_gate_is_refused(compared: Call) -> None:
     done = compared(BASE, BASE, "--gate", "speed")
     assert done.returncode == 2
     assert "--gate 'speed' is unknown: the known ones are times, counts, both" in done.stderr

@@ -53,7 +53,7 @@ def test_version_2_has_the_quota_of_a_group_above(tmp_path: Path) -> None:
 
 def test_version_1_is_read_also_where_a_container_sees_its_own_group_alone(tmp_path: Path) -> None:
     root = lay(tmp_path, V1)
-    # As systemd has it: one of the mounts is the other one.
+    # On hosts with systemd one of the mounts is a link to the other one.
     (root / "sys/fs/cgroup/cpu").symlink_to("cpu,cpuacct")
     assert cpu_quota_cores(root) == 1.5
     assert throttling(root) == Throttling(7, 1_234)

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.support.processes import Started
 from tests.support.waiting import GONE_S, wait_until
@@ -130,6 +130,16 @@ class Command(Started):
         assert [path.name for path in self.folder.glob(".tinygram-*")] == []
 
 
+class Called(NamedTuple):
+    """How a command ended that ran in this process, and what it said."""
+
+    returncode: object
+    stdout: str
+    stderr: str
+
+
+Call = Callable[..., Called]
+"""The fixture `call`: `tinygram WORDS` in the test's folder, and in this process."""
 Refused = Callable[[Sequence[str], Sequence[str]], None]
 """The fixture `refused`: `tinygram WORDS` must be refused in one line, which says all of these."""
 

@@ -58,7 +58,7 @@ def watching(*arguments: object) -> Iterator[subprocess.Popen[str]]:
 
 
 def test_once_as_json_is_one_document() -> None:
-    """As a process, which finds that the sockets are of another one."""
+    """It runs as a process of its own, and finds that the sockets are of another one."""
     with connected() as (client, server):
         client.sendall(b"hello")
         done = subprocess.run(

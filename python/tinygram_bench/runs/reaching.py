@@ -136,7 +136,10 @@ def restless_told(
 
 
 def _share_of_a_core(slices: Slices, used: Used) -> float:
-    """Of its rests, from its first slice to its last one; 0 where it has one, and so no rest."""
+    """The share of a core that it used in its rests; 0 where it has a single slice, and no rest.
+
+    The rests lie between its first slice and its last one, where CPU time is known.
+    """
     begins_ns = slices.begins_ns
     rests_ns = begins_ns[-1] - begins_ns[0] - slices.slice_ns * (len(begins_ns) - 1)
     return max(used.resting or 0, used.other_resting or 0) / rests_ns if rests_ns else 0.0

@@ -47,8 +47,8 @@ pub struct Exchange {
     pub start_ns: u64,
     /// After the last read.
     pub end_ns: u64,
-    /// Of a whole run those of `messages`; of a slice those of the messages that were begun in this
-    /// stretch, also where they came back after it: the longest would be missing otherwise.
+    /// In a whole run they are those of `messages`; in a slice those of the messages that were begun
+    /// in this stretch, also where they came back after it: the longest would be missing otherwise.
     pub round_trips: RoundTrips,
     /// How long messages were in flight in this stretch, all of them together, in nanoseconds.
     pub in_flight_ns: u64,
