@@ -12,7 +12,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benches"))
 
-from claims.__main__ import CLAIMS, COMMANDS  # noqa: E402
 from published.__main__ import PAGES, page_of, pages  # noqa: E402
 from published.claim import links, loopback  # noqa: E402
 from published.prose import sections  # noqa: E402
@@ -29,6 +28,7 @@ from published.stored import (  # noqa: E402
     read,
 )
 from published.tables import lines_of, number  # noqa: E402
+from published_claims.__main__ import CLAIMS, COMMANDS  # noqa: E402
 
 PAGE = Path("page.md")
 STALL = 100

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from claims.evidence import Asked, ByRound, Claims, Ratio, Value
+from published_claims.evidence import Asked, ByRound, Claims, Ratio, Value
 
 _PER_REQUEST = "rr --published --connections per-request --backlog 50 --backlog 1024"
 COMMANDS = {

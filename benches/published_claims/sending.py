@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from claims.evidence import Asked, Claims, Ratio, Value
+from published_claims.evidence import Asked, Claims, Ratio, Value
 
 COMMANDS = {
     "published": "stream --published --duration 1s",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from claims.evidence import ByRound, Claims, Ratio, Value
+from published_claims.evidence import ByRound, Claims, Ratio, Value
 
 _FIRST = "sizes --lone --samples 500 --no-local --sizes 1 --round-trips 0"
 COMMANDS = {

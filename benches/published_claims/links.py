@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from claims.evidence import Claims, Ratio, Value
+from published_claims.evidence import Claims, Ratio, Value
 
 _WAYS = "--only loop/nagle,loop/nodelay,loop/coalesce:10us,loop/tinygram/adaptive"
 COMMANDS = {

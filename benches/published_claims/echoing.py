@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from claims.evidence import Asked, Claims, Ratio
+from published_claims.evidence import Asked, Claims, Ratio
 
 COMMANDS = {
     "threads": "echo --awake --published --faulty whole-buffer --only implementation=stdlib,"

@@ -1,9 +1,10 @@
 """Measure the commands of docs/claims.md, and put their figures into its sentences.
 
-`python -m claims --results DIRECTORY` runs each command whose result is not yet there, and stores
-the figures for the page; `python -m published` puts them there. What a section says of them is
-written by hand: the program prints each figure, a ratio with ≈ where it is not shown to differ from
-1 and with ? where no verdict can be given, for a reader to compare with the section's heading.
+`python -m published_claims --results DIRECTORY` runs each command whose result is not yet there,
+and stores the figures for the page; `python -m published` puts them there. What a section says of
+them is written by hand: the program prints each figure, a ratio with ≈ where it is not shown to
+differ from 1 and with ? where no verdict can be given, for a reader to compare with the section's
+heading.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from pathlib import Path
 from msgspec.structs import replace
 from published import stored
 
-from claims import echoing, lecture, links, requests, sending
-from claims.evidence import Asked, Claims, Measured, Value
+from published_claims import echoing, lecture, links, requests, sending
+from published_claims.evidence import Asked, Claims, Measured, Value
 from tinygram_bench.cli.exit_codes import ExitCode
 
 PARTS = (sending, requests, lecture, echoing, links)
@@ -32,7 +33,9 @@ _MEASURED = f"{stored.SENTENCES}-of-commands"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="claims", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="published_claims", description=(__doc__ or "").splitlines()[0]
+    )
     parser.add_argument("--results", type=Path, required=True, help="Directory of the results.")
     parser.add_argument("--no-measuring", action="store_true", help="Use the results that exist.")
     asked = parser.parse_args()
@@ -84,7 +87,7 @@ def _store(measured: Mapping[str, Measured]) -> None:
     by_hand = earlier[stored.SENTENCES]
     kept = [row for row in by_hand.rows if row.figures["section"] not in fresh]
     stored.put(_ROWS, stored.SENTENCES, replace(by_hand, rows=kept))
-    table = stored.measured("python -m claims", hosts.pop(), "sentence", [], rows)
+    table = stored.measured("python -m published_claims", hosts.pop(), "sentence", [], rows)
     begun = min(str(each.result.started_at) for each in measured.values())
     stored.put(_ROWS, _MEASURED, replace(table, on=datetime.fromisoformat(begun).date()))
 

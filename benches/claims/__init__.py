@@ -1,1 +1,0 @@
-"""Measures the claims of docs/claims.md: `python -m claims`."""

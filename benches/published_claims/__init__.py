@@ -1,0 +1,1 @@
+"""Measures the claims of docs/claims.md: `python -m published_claims`."""
