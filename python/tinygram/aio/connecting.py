@@ -95,10 +95,10 @@ class Connecting:
 async def _written_before_tls(
     transport: Transport, below: asyncio.Transport, limit_s: float
 ) -> None:
-    """Wait until the kernel has what was written, for TLS would be told that it may write again,
-    and had never been told to stop.
+    """Wait until the kernel has taken what was written.
 
-    What comes meanwhile may be for TLS: it is not read. As the loop's own `start_tls` does, this
+    The loop would tell TLS otherwise to write again, though TLS had never been told to stop. What
+    comes meanwhile may be for TLS: it is not read. As the loop's own `start_tls` does, this
     closes the connection where it fails.
     """
     below.pause_reading()
