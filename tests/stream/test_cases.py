@@ -42,13 +42,6 @@ ASYNCIO = [*published("asyncio"), "asyncio/tick", *library("asyncio")]
 
 def test_by_default_the_nine_published_ways_the_library_and_the_two_limits() -> None:
     assert ways(planned()) == LOOP + THREADS + ASYNCIO + LIMITS
-    by_default = [
-        (runtime.name, runtime.implementation, str(strategy))
-        for runtime, strategy in runtimes.default_ways()
-    ]
-    assert by_default == [
-        (case.runtime, case.implementation, case.strategy) for case in planned().cases
-    ]
 
 
 def test_all_is_every_way_that_makes_sense() -> None:

@@ -1,8 +1,8 @@
-"""What a client may have started here, and the orders that it may give.
+"""The programs that a client may have started here, and the orders that it may give.
 
-Law: the names are fixed, an order is read into the type of its program, each of its values is
-bounded, and where it listens, from whom it accepts and what it writes are this server's to say.
-To add a program: a line in PROGRAMS.
+Law: the names are fixed; an order is read into the type of its program, and each of its values is
+bounded; this server decides where a program listens, whom it accepts and what it writes. To add a
+program, add a line to PROGRAMS.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.processes.orders import Arrived, End, Start
 from tinygram_bench.runs.slices import MOST_SLICES, Slices
 from tinygram_bench.tls.certificates import ELSEWHERE, Identity, new_identity
+from tinygram_bench.ways.rows import Row
 from tinygram_bench.ways.runtimes import runtime
 from tinygram_bench.workloads.echo import order as echo
 from tinygram_bench.workloads.echo.marks import Mark
 from tinygram_bench.workloads.echo.servers import server as echo_server
 from tinygram_bench.workloads.rr import order as rr
 from tinygram_bench.workloads.rr.cases import MAX_BYTES as MAX_CALL_BYTES
-from tinygram_bench.workloads.rr.cases import STRATEGIES as RR_STRATEGIES
 from tinygram_bench.workloads.rr.serving import SERVERS as RR_SERVERS
 from tinygram_bench.workloads.rr.serving import longest_backlog
 from tinygram_bench.workloads.sizes import order as sizes
@@ -65,8 +65,8 @@ class RefusedError(Exception):
 class Here(Struct, frozen=True):
     """What this server fills into orders: its own address, and a process's files.
 
-    `client`: by what the client's data connections are known. `max_connections`: of a process, with
-    its client.
+    `client`: how the client's data connections are known. `max_connections`: how many a process may
+    have with its client.
     """
 
     own_host: str
@@ -76,9 +76,9 @@ class Here(Struct, frozen=True):
 
 
 class Program(Struct, frozen=True):
-    """A module of ours, the order that it takes, and how that is bounded and filled in.
+    """A module of ours, the order that it takes, and how the order is checked and filled in.
 
-    `follow_ups`: what may come after an order, none of which can be read as another one.
+    `follow_ups`: types that may come after an order; none can be read as another one.
     """
 
     module: str
@@ -135,12 +135,15 @@ def _receiver(order: ReceiverOrder, here: Here) -> ReceiverOrder:
 
 def _sender(order: Order, here: Here) -> Order:
     try:
-        way = runtime(order.runtime, order.implementation, order.strategy, order.connections)
+        way = runtime(
+            *(order.runtime, order.implementation, order.strategy, order.connections),
+            tls=order.certificate is not None,
+        )
     except LookupError as error:
         raise RefusedError(str(error)) from error
-    missing = way.missing()
-    if missing is not None:
-        raise RefusedError(f"{order.runtime} cannot run on this server: {missing}")
+    _check_can_run(order.runtime, way)
+    if order.certificate is not None:
+        _check_has_tls()
     _check_strategy(order.strategy)
     _check("messages", order.messages, 1, _MAX_MESSAGES)
     _check("warm_up", order.warm_up, 0, _MAX_MESSAGES)
@@ -166,6 +169,23 @@ def _sender(order: Order, here: Here) -> Order:
         client=here.client,
         counter_fds=None,
     )
+
+
+def _check_can_run(runtime: str, row: Row) -> None:
+    missing = row.missing()
+    if missing is not None:
+        raise RefusedError(f"{runtime} cannot run on this server: {missing}")
+
+
+def _check_encrypts(runtime: str, has_tls: bool, identity: Identity | None) -> None:
+    if identity is not None and not has_tls:
+        raise RefusedError(f"a server on {runtime} does not encrypt")
+
+
+def _check_has_tls() -> None:
+    missing = missing_for_tls()
+    if missing is not None:
+        raise RefusedError(f"on the far host, {missing}")
 
 
 def _check_messages(order: Order | ReceiverOrder) -> None:
@@ -199,7 +219,10 @@ def _check_slices(slices: Slices) -> None:
 
 def _rr_server(order: rr.ServerOrder, here: Here) -> rr.ServerOrder:
     _check_known("runtime", order.runtime, tuple(RR_SERVERS))
-    _check_known("strategy", order.strategy, RR_STRATEGIES)
+    server = RR_SERVERS[order.runtime]
+    _check_can_run(order.runtime, server)
+    _check_encrypts(order.runtime, server.has_tls, order.tls)
+    _check_known("strategy", order.strategy, server.strategies)
     _check("request_bytes", order.request_bytes, 1, MAX_CALL_BYTES)
     _check("reply_bytes", order.reply_bytes, 1, MAX_CALL_BYTES)
     _check("backlog", order.backlog, 0, longest_backlog())
@@ -214,9 +237,8 @@ def _echo_server(order: echo.ServerOrder, here: Here) -> echo.ServerOrder:
         chosen = echo_server(order.runtime, order.implementation, order.server)
     except LookupError as error:
         raise RefusedError(str(error)) from error
-    missing = chosen.missing()
-    if missing is not None:
-        raise RefusedError(f"{order.runtime} cannot run on this server: {missing}")
+    _check_can_run(order.runtime, chosen)
+    _check_encrypts(order.runtime, chosen.has_tls, order.tls)
     _check_strategy(order.strategy)
     if not chosen.supports(order.strategy):
         raise RefusedError(f"strategy {order.strategy} is none of {order.server}")
@@ -238,7 +260,7 @@ def _sizes_server(order: sizes.ServerOrder, here: Here) -> sizes.ServerOrder:
 
 
 def _filled_in(order: T, here: Here) -> T:
-    """Where it listens, and by what it knows its client: never what the client says of them."""
+    """The order with this server's own address and knowledge of the client, never the client's."""
     return replace(order, host=here.own_host, client=here.client)
 
 
@@ -274,14 +296,12 @@ def _check_control(name: str) -> None:
 
 
 def _own_identity(asked: Identity | None) -> Identity | None:
-    """A new one where a client asks for one: no key goes over the wire."""
+    """A new identity where the client asks for one: no key goes over the wire."""
     if asked is None:
         return None
     if asked != ELSEWHERE:
         raise RefusedError("this server takes no key: its programs have keys that it makes")
-    missing = missing_for_tls()
-    if missing is not None:
-        raise RefusedError(f"on the far host, {missing}")
+    _check_has_tls()
     return new_identity()
 
 

@@ -1,6 +1,6 @@
 """The runtimes, which drive the sending, and the strategies that make sense on each.
 
-To add a runtime: a module with `run(sock, source, way)` and a line in RUNTIMES.
+To add a runtime, write a module with `run(sock, source, way)`, and a line in RUNTIMES.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ if TYPE_CHECKING:
     import ssl
 
 PATIENCE_NS = 30_000_000_000
-"""How long one of many connections may take nothing."""
+"""How long one of many connections may take no bytes."""
 MAX_BATCH_BYTES = 64 << 10
 """The largest batch."""
 
 
 class Way(Struct):
-    """How one run sends, and what it found out on the way."""
+    """How one run sends, and what it has measured meanwhile."""
 
     runtime: str
     strategy: Strategy
     is_flat_out: bool
     holds_ns: array[int] = field(default_factory=lambda: array("Q"))
-    """How long each batch's first message was held."""
+    """How long each batch's first message was held, in ns."""
     library_holds: Callable[[], Histogram] = Histogram
-    """The holds by the library's own count, which cannot be reset."""
+    """The holds as the library has recorded them; its histogram cannot be reset."""
     child_pids: list[int] = field(default_factory=list)
-    """Processes that send in our place."""
+    """Processes that send in place of this one."""
     tls: ssl.SSLContext | None = None
-    """What the connection is encrypted with; None: it is not."""
+    """The TLS context of the connection; None: it is not encrypted."""
     watch_writes: Callable[[], object] = lambda: None
-    """A way that writes to another descriptor of the socket calls this when it has made it."""
+    """A way that writes to another descriptor of the socket calls this after making that."""
     implementation: str = "stdlib"
     sockets: Sequence[socket.socket] = ()
     """All connections, where there are many."""
     own_calls: Callable[[], tuple[int, int]] | None = None
-    """Writes, and writes that found a buffer full, of a way that counts its own."""
+    """For a way that counts its own calls: writes, and writes that found a buffer full."""
     on_handed_over: Callable[[], None] = lambda: None
-    """A way on many connections calls this when the kernel has everything, before it ends them."""
+    """A way on many connections calls this when the kernel has every byte, before it ends them."""
     _warm_up_holds: Histogram = field(default_factory=Histogram)
 
     @property
@@ -77,14 +77,14 @@ Send = Callable[[socket.socket, Source, Way], None]
 
 
 class Runtime(rows.Row, Struct, frozen=True):
-    """A runtime in one implementation, as one module sends in it.
+    """A runtime in one implementation, with the module that sends.
 
-    `defaults`: the strategies that run unless others are asked for. `runs_when`: whether the whole
-    entry waits until its runtime, its implementation or either is asked for by name, or there are
-    several producers. `has_producers`: whether several threads can hand messages over.
+    `defaults`: the strategies that run unless others are asked for. `runs_when`: whether the entry
+    runs always, or only where its runtime, its implementation or either is asked for by name, or
+    there are several producers. `has_producers`: whether several threads can hand messages over.
     `max_batch_bytes`: a batch this large leaves at once, where the strategy has batches. `tls_by`:
-    who encrypts with `--tls`: the blocking socket, which was wrapped before, the event loop, or the
-    kernel; None: nobody can.
+    what encrypts with `--tls`: the blocking socket, which was wrapped before, the event loop, or
+    the kernel; None: nothing can.
     """
 
     name: str
@@ -99,7 +99,7 @@ class Runtime(rows.Row, Struct, frozen=True):
     tls_by: Literal["socket", "loop", "kernel"] | None = None
 
     def load(self) -> Send:
-        """Import what sends: `run(sock, source, way)` returns when every byte was handed over."""
+        """Import the module's `run(sock, source, way)`, which returns when all was handed over."""
         module = importlib.import_module(f"{__package__}.{self.module}")
         return cast(Send, module.run)
 
@@ -193,22 +193,24 @@ KERNEL_TLS = Runtime(
     requires=(rows.KERNEL_TLS,),
     tls_by="kernel",
 )
-"""The same code as without TLS, whose writes the kernel encrypts; with TLS alone. Its sockets take
-flags: what is sent with MSG_MORE joins the next record.
+"""The same code as without TLS, with writes that the kernel encrypts; only with TLS. Its sockets
+take flags: what is sent with MSG_MORE joins the next record.
 """
 HANDING_OVER = ("threads", "processes")
-"""Runtimes whose producer hands its messages to a thread or process on its core, which sends."""
+"""Runtimes whose producer hands its messages to a thread or process on the same core, which
+sends."""
 
 
 def runtimes_with(tls: bool, connections: int = 1) -> tuple[Runtime, ...]:
-    """The runtimes that can send so: all of them in plain, with TLS those that encrypt.
+    """The runtimes that can send like this: all of them in plain, with TLS those that encrypt.
 
-    A socket that OpenSSL encrypts takes no flags, and so has not the strategy `more`.
+    A socket that OpenSSL encrypts takes no flags, and so cannot have the strategy `more`. None
+    encrypts on many connections.
     """
-    if connections > 1:
-        return ON_MANY
     if not tls:
-        return RUNTIMES
+        return ON_MANY if connections > 1 else RUNTIMES
+    if connections > 1:
+        return ()
     encrypting = (
         replace(known, strategies=tuple(text for text in known.strategies if text != "more"))
         for known in RUNTIMES
@@ -220,18 +222,17 @@ def runtimes_with(tls: bool, connections: int = 1) -> tuple[Runtime, ...]:
 def runtime(
     name: str, implementation: str, strategy: Strategy, connections: int = 1, *, tls: bool = False
 ) -> Runtime:
-    """The runtime that sends in that way, the kernel's TLS with `tls` alone. Raises LookupError."""
-    there = ON_MANY if connections > 1 else (*RUNTIMES, *((KERNEL_TLS,) if tls else ()))
-    return _in(there, name, implementation, strategy)
+    """The runtime of that way, which with `tls` encrypts. Raises LookupError."""
+    return _in(runtimes_with(tls, connections), name, implementation, strategy)
 
 
 def missing(name: str, implementation: str, strategy: Strategy, *, tls: bool) -> str | None:
     """Why that way cannot send here; None where it can.
 
-    On one connection or many: the hosts of a cluster share a case's connections, and may have one
-    each. Raises LookupError for a way that there is not.
+    Ways on one connection and on many are looked up: hosts of a cluster share a case's connections,
+    and may have one each. Raises LookupError for an unknown way.
     """
-    there = (*RUNTIMES, *ON_MANY, *((KERNEL_TLS,) if tls else ()))
+    there = (*runtimes_with(tls), *(() if tls else ON_MANY))
     return _in(there, name, implementation, strategy).missing()
 
 
@@ -248,14 +249,3 @@ def all_ways() -> Iterator[tuple[Runtime, Strategy]]:
     for known in RUNTIMES:
         for text in known.strategies:
             yield known, parse_strategy(text)
-
-
-def default_ways() -> Iterator[tuple[Runtime, Strategy]]:
-    """The ways that run by default.
-
-    The nine published ways, asyncio by hand without a queue, the library's own, and the limits.
-    """
-    for known in RUNTIMES:
-        if known.runs_when == "always":
-            for text in known.defaults:
-                yield known, parse_strategy(text)

@@ -22,9 +22,9 @@ from tinygram_bench.workloads.turns import in_turns
 
 CONNECTIONS = ("per-request", "per-caller", "shared")
 MANY = "many"
-"""What a case calls a number of connections, which its callers have without a thread for each."""
+"""How a case names a number of connections, for which its callers have no thread each."""
 STRATEGIES = BY_HAND
-"""The strategies that are measured unless others are named, and those of servers."""
+"""The strategies that are measured by default, and the known ones of servers."""
 _USUAL_ON_MANY = ("nodelay", "adaptive")
 MAX_BYTES = 16 << 20
 """The largest request, and the largest reply."""
@@ -35,15 +35,16 @@ _MOST_BYTES_AT_ONCE = 256 << 20
 class RrOptions(Struct, frozen=True):
     """The options of `tinygram rr`.
 
-    `runtimes`, `strategies`: none are the usual ones of each kind of connections. `connections`:
-    each is one of CONNECTIONS, or a number. `processes` × `callers` call at a time, or on a number
-    of connections a caller on each, in one process. `depth` None: as many as share a connection.
-    `calls`: the most calls of each caller; None: until `duration_ns` is over. `server_address`
-    (host, port): a server that runs already. `checks_replies`: compare their bytes, else only count
-    them. `probe_ns`: sample what the kernel holds this often. `slice_ns`: cases take turns, and
-    each is so long at least. `takes_turns`: they do so where they share a load, too. `tls`: whether
-    over TLS 1.3; both: each way of calling so and so. `clients`: the hosts of a cluster that share
-    the callers of each process, in turns always; None: this host has them all.
+    `runtimes`, `strategies`: empty for the usual ones of each kind of connections. `connections`:
+    each is one of CONNECTIONS, or a number. `processes` × `callers` call at a time; on a number of
+    connections, there is a caller on each, in one process. `depth` None: as many as share a
+    connection. `calls`: the most calls of each caller; None: until `duration_ns` is over.
+    `server_address` (host, port): a server that runs already. `checks_replies`: compare their
+    bytes; otherwise only count them. `probe_ns`: the interval at which what the kernel holds is
+    sampled. `slice_ns`: cases take turns, in slices of at least this length. `takes_turns`: without
+    `slice_ns`, they do so where they share a load. `tls`: whether over TLS 1.3; both values: each
+    way of calling with and without it. `clients`: how many hosts of a cluster share the callers of
+    each process, always in turns; None: this host has them all.
     """
 
     runtimes: Sequence[str] = ()
@@ -121,10 +122,11 @@ def missing(case: Case) -> str | None:
     known = there.get(f"{case.runtime}/{case.implementation}") or there.get(case.runtime)
     if known is None or not known.supports(parse_strategy(case.strategy)):
         raise LookupError(f"no callers by {case.strategy} on {case.runtime}")
-    if parameters.server_address is None and parameters.server_runtime not in SERVERS:
+    server = SERVERS.get(parameters.server_runtime)
+    if parameters.server_address is None and server is None:
         raise LookupError(f"no server on {parameters.server_runtime}")
     of_tls = packages.missing_for_tls() if parameters.tls else None
-    of_server = packages.missing(("uvloop",) if parameters.server_runtime == "uvloop" else ())
+    of_server = None if server is None else server.missing()
     return of_tls or of_server or known.missing()
 
 
@@ -202,7 +204,7 @@ def _case(
 
 
 def number_of(connections: str) -> int | None:
-    """How many connections, of `--connections`; None for one of CONNECTIONS."""
+    """The number of connections in `--connections`; None for one of CONNECTIONS."""
     return int(connections) if re.fullmatch("0|[1-9][0-9]{0,8}", connections) else None
 
 
@@ -211,7 +213,7 @@ def _runtimes(connections: str) -> dict[str, Runtime]:
 
 
 def _check_runtimes(options: RrOptions, kinds: Iterable[str]) -> None:
-    """Raise UsageError where a runtime that was asked for has no row on any of such connections."""
+    """Raise UsageError where a runtime that was asked for has no row for any of these kinds."""
     there = list(dict.fromkeys(name for kind in kinds for name in _runtimes(kind)))
     for name in options.runtimes or ():
         if name not in there:
@@ -226,7 +228,7 @@ def _no_callers(runtime: str, connections: str, there: Iterable[str]) -> UsageEr
 
 
 def _ways(options: RrOptions, connections: str, tls: bool) -> list[tuple[str, str]]:
-    """Each runtime with the strategies that it has, on such connections. Raises UsageError."""
+    """Each runtime with each strategy that it has on these connections. Raises UsageError."""
     there = _runtimes(connections)
     is_many = there is ON_MANY
     usual = [name for name, known in ON_MANY.items() if known.has_tls or not tls]
@@ -258,10 +260,12 @@ def _check_tls(options: RrOptions) -> None:
         if not _KNOWN[runtime].has_tls:
             there = ", ".join(name for name, known in RUNTIMES.items() if known.has_tls)
             raise UsageError(f"--runtime {runtime} does not encrypt: with --tls there are {there}")
-    if "native" in options.servers:
-        raise UsageError(
-            "--server-runtime native does not encrypt: with --tls there are asyncio and uvloop"
-        )
+    for server in options.servers:
+        if not SERVERS[server].has_tls:
+            there = " and ".join(name for name, known in SERVERS.items() if known.has_tls)
+            raise UsageError(
+                f"--server-runtime {server} does not encrypt: with --tls there are {there}"
+            )
     if "threads" in (options.runtimes or ("threads",)) and "shared" in options.connections:
         raise UsageError(
             "--connections shared is not for --runtime threads with --tls: an encrypted connection "

@@ -19,7 +19,7 @@ ROUNDS = 3
 class Scenario(Struct, frozen=True):
     """Variants of one situation: name → the options that it does not share with the others.
 
-    `callers`: in each process, unless another number is asked for.
+    `callers`: how many there are in each process, unless another number is asked for.
     """
 
     about: str
@@ -29,11 +29,11 @@ class Scenario(Struct, frozen=True):
     callers: int = RrOptions().callers
 
 
-# 40 ms (TCP_DELACK_MIN), the next tick of the kernel, 4 ms at 250 Hz, and a busy host's waking up.
-# What is sent again, the other long wait, takes 200 ms and more.
+# 40 ms (TCP_DELACK_MIN), the next tick of the kernel (4 ms at 250 Hz), and a wake-up on a busy
+# host. Sending again, the other long wait, takes 200 ms and more.
 _DELAYED_ACK_US = (40_000, 60_000)
 
-# A hundred callers wait for a core as well, and a stall is longer by that.
+# A hundred callers would also wait for a core, which lengthens each stall.
 _FEW_CALLERS = 10
 
 _NATIVE = {"runtimes": ("native",), "servers": ("native",)}
@@ -66,7 +66,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         (Expected("calls_per_s", "nodelay", 0.8, 1.25, over="nagle"),),
     ),
     "backlog-overflow": Scenario(
-        "a full accept queue drops SYNs, which are sent again after a second, then two, four, …",
+        "a full accept queue drops SYNs, which are sent again after a second or more",
         {
             **_NATIVE,
             "connections": ("per-request",),

@@ -8,14 +8,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from msgspec import Struct
+
 from tinygram_bench._native import CallContent, RrServer
+from tinygram_bench.ways.rows import Row
 from tinygram_bench.workloads.rr.order import ServerOrder
 
+
+class Server(Row, Struct, frozen=True):
+    """A row of SERVERS. `has_tls`: whether it can encrypt."""
+
+    strategies: tuple[str, ...] = ("nagle", "nodelay")
+    requires: tuple[str, ...] = ()
+    has_tls: bool = False
+
+
 SERVERS = {
-    "native": "one thread with epoll, in Rust",
-    "asyncio": "asyncio's own loop, a Protocol for each connection",
-    "uvloop": "the same on uvloop",
+    "native": Server(),
+    "asyncio": Server(has_tls=True),
+    "uvloop": Server(requires=("uvloop",), has_tls=True),
 }
+"""The runtime of a server → what it can do."""
 MAX_CONNECTIONS = 4096
 IDLE_NS = 60_000_000_000
 
@@ -23,7 +36,7 @@ IDLE_NS = 60_000_000_000
 def serve(
     order: ServerOrder, content: CallContent, stop_fd: int, announce: Callable[[int], None]
 ) -> Mapping[str, int]:
-    """Listen, tell the port, and serve until `stop_fd` is readable; named counters.
+    """Listen, tell the port, and serve until `stop_fd` is readable; return named counters.
 
     Raises OSError.
     """
@@ -38,7 +51,7 @@ def serve(
         is_nodelay=order.strategy == "nodelay",
         is_quickack=order.has_quickack,
         congestion_control=order.congestion_control,
-        # Connections that have ended may still be open here when new ones come.
+        # Connections that have ended at the peer may still be open here when new ones come.
         max_connections=max(MAX_CONNECTIONS, 2 * order.connections),
         idle_ns=IDLE_NS,
         host=order.host,
