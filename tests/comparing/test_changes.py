@@ -8,12 +8,14 @@ import pytest
 from msgspec.structs import replace
 from tests.support.compared import compared_result
 
-from tinygram_bench.model.result import Case, Result, Summary, Warning
+from tinygram_bench.model.parameters import FanoutParameters
+from tinygram_bench.model.result import Case, MessageBytes, Result, Summary, Warning
 from tinygram_bench.report.comparing import answer, said
 from tinygram_bench.report.numbers import number
 from tinygram_bench.statistics.changes.change import Change
 from tinygram_bench.statistics.changes.comparison import Comparison, compare_results
 from tinygram_bench.statistics.changes.student import beyond, quantile
+from tinygram_bench.statistics.workloads.loads import case_names
 
 WAYS = ("nodelay", "nagle", "cork", "more")
 
@@ -217,10 +219,12 @@ def test_a_count_of_none_has_no_ratio_and_says_so(name: str) -> None:
     before, after = (
         compared_result(rates, none if each == name else WRITES) for each in ("before", "after")
     )
-    change = change_of(compare_results(before, after, "counts"), "nodelay", "writes_per_message")
+    comparison = compare_results(before, after, "counts")
+    change = change_of(comparison, "nodelay", "writes_per_message")
     reason = f"{name} some rounds counted none, so there is no ratio"
     assert (change.shown, change.ratio, change.reason) == ("cannot_say", None, reason)
-    assert said(change) == f"loop/nodelay, stream flat out: writes per message: {reason}"
+    told = f"loop/nodelay, stream flat out: writes per message: {reason}"
+    assert said(change, comparison.names) == told
 
 
 @pytest.mark.parametrize(
@@ -243,7 +247,7 @@ def test_a_count_that_was_none_is_told_without_a_ratio() -> None:
     change = change_of(comparison, "nodelay", "writes_per_message")
     assert change.after is not None
     told = f"writes per message from none to {number(change.after.median)}"
-    assert said(change) == f"loop/nodelay, stream flat out: {told}"
+    assert said(change, comparison.names) == f"loop/nodelay, stream flat out: {told}"
     assert "inf" not in " ".join(answer(comparison))
 
 
@@ -252,9 +256,29 @@ def test_what_a_warning_bars_says_why_and_no_ratio() -> None:
     warning = Warning("stopped", "it was stopped", ("throughput",))
     summary = Summary(before.plan.cases[0], 8, 0, 0.99, {}, (warning,))
     before = replace(before, summaries=(summary,))
-    change = change_of(compare_results(before, after, "times"), "nodelay", "throughput_per_s")
+    comparison = compare_results(before, after, "times")
+    change = change_of(comparison, "nodelay", "throughput_per_s")
     assert change.ratio is not None
-    assert said(change) == "loop/nodelay, stream flat out: throughput: before: it was stopped"
+    told = "loop/nodelay, stream flat out: throughput: before: it was stopped"
+    assert said(change, comparison.names) == told
+
+
+def test_cases_that_differ_in_more_than_their_way_and_rate_have_names_of_their_own() -> None:
+    (case,) = compared_result({"nodelay": [1e5] * 8}).plan.cases
+    larger = replace(case, case_id="larger", message_bytes=MessageBytes(1_000, 1_000))
+    cork = replace(case, case_id="cork", strategy="cork")
+    published = FanoutParameters(
+        congestion_control="reno", timeout_ns=1, server="protocol", duration_ns=1
+    )
+    paced = replace(
+        case, case_id="paced", workload="fanout", rate_per_s=100.0, parameters=published
+    )
+    assert case_names([case, larger, cork, paced]) == {
+        case.case_id: case.case_id,
+        "larger": "larger",
+        "cork": "loop/cork, stream flat out",
+        "paced": "loop/protocol, fanout 100/s",
+    }
 
 
 def test_a_gate_asks_for_more_than_the_range_of_a_count_that_time_decides() -> None:

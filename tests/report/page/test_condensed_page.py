@@ -133,7 +133,9 @@ def test_comparisons_tell_the_same(whole: Result) -> None:
     for before, after in ((whole, small(whole)), (small(whole), whole)):
         found = compare_results(before, after)
         assert answer(found) == answer(same)
-        assert [said(each) for each in found.changes] == [said(each) for each in same.changes]
+        assert [said(each, found.names) for each in found.changes] == [
+            said(each, same.names) for each in same.changes
+        ]
 
 
 def test_the_charts_that_are_left_are_the_same(whole: Result) -> None:

@@ -101,7 +101,9 @@ def test_reports_charts_and_comparisons_tell_the_same(whole: Result) -> None:
     assert [each.rows for each in charts_of(thin)] == [each.rows for each in charts_of(whole)]
     one, other = compare_results(whole, whole), compare_results(whole, thin)
     assert answer(other) == answer(one)
-    assert [said(each) for each in other.changes] == [said(each) for each in one.changes]
+    assert [said(each, other.names) for each in other.changes] == [
+        said(each, one.names) for each in one.changes
+    ]
 
 
 def test_thinned_again_it_is_the_same(whole: Result) -> None:

@@ -101,24 +101,24 @@ def checked_comparison(
 def _gated(
     comparison: Comparison, gate: Gate, fail_above: float | None
 ) -> tuple[ExitCode, tuple[str, ...]]:
-    """The status, and the gate's sentences; nothing where no gate was asked for."""
+    """The status and the gate's sentences; no sentence where no gate was asked for."""
     if fail_above is None:
         return ExitCode.OK, ()
     found = comparison.gated(gate, fail_above)
     limit = f"{100 * fail_above:g}%"
     if comparison.failing:
-        # A way that does not work any more is worse by any measure.
-        clauses = first_of([fails_told(each) for each in comparison.failing])
+        # A way that no longer works is worse by any measure.
+        clauses = first_of([fails_told(each, comparison.names) for each in comparison.failing])
         return ExitCode.REGRESSION, (f"Shown to be worse by more than {limit}: {clauses}.",)
     if found["fails"]:
-        clauses = first_of([said(each) for each in found["fails"]])
+        clauses = first_of([said(each, comparison.names) for each in found["fails"]])
         return ExitCode.REGRESSION, (f"Shown to be worse by more than {limit}: {clauses}.",)
     if comparison.only_before:
         names = listed(comparison.only_before)
         return ExitCode.INCONCLUSIVE, (f"It cannot be said of cases that are gone: {names}.",)
     unknown, passed = len(found["cannot_say"]), len(found["passes"])
     if unknown:
-        clauses = first_of([said(each) for each in found["cannot_say"]])
+        clauses = first_of([said(each, comparison.names) for each in found["cannot_say"]])
         told = (
             f"No figure is shown to be worse by more than {limit}, but of {unknown} of "
             f"{unknown + passed} it cannot be said: {clauses}."

@@ -1,8 +1,8 @@
-"""Two results beside each other, as a person reads it: the answer, what changed, what else."""
+"""The comparison of two results as text: the answer, what changed, and other differences."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isinf
 
 from tinygram_bench.model.result import Figure
@@ -14,11 +14,9 @@ from tinygram_bench.statistics.changes.comparable import Difference
 from tinygram_bench.statistics.changes.comparison import Comparison, Failing
 from tinygram_bench.statistics.changes.times import FAMILY_MISSED
 from tinygram_bench.statistics.figures.words import in_words
-from tinygram_bench.statistics.workloads.loads import load_name, way_of
 
 _WORDS = {"worse": "worse", "better": "better", "not_shown": "=", "cannot_say": "?"}
 _COLUMNS: tuple[Shown[Change], ...] = (
-    Shown(Column("case"), lambda change: name_of(change)),
     Shown(Column("figure"), lambda change: _figure(change)),
     Shown(Column("before"), lambda change: _value(change, change.before)),
     Shown(Column("after"), lambda change: _value(change, change.after)),
@@ -36,11 +34,11 @@ _INTERVALS = {
     "counts": "The interval of a count is the range of the rounds, widened by as much as the count "
     "varies by itself; how often one misses is not known.",
 }
-"""What the intervals of each kind mean."""
+"""What the intervals of each kind of change mean."""
 
 
 def write_comparison(pen: Pen, comparison: Comparison, gate_told: Sequence[str]) -> None:
-    """Print it; `gate_told`: what the gate says, if one was asked for."""
+    """Print a comparison; `gate_told`: what the gate says, if one was asked for."""
     pen.write("The answer", "bold cyan")
     pen.list((*answer(comparison), *gate_told), style="bold")
     told = differences_told(comparison.hindrances, comparison.others)
@@ -50,7 +48,9 @@ def write_comparison(pen: Pen, comparison: Comparison, gate_told: Sequence[str])
     for kind, title in (("times", "Times"), ("counts", "Counts")):
         changes = [each for each in comparison.changes if each.kind == kind]
         if changes:
-            pen.draw(_table(f"{title}, the surest and largest change first", changes))
+            pen.draw(
+                _table(f"{title}, the surest and largest change first", changes, comparison.names)
+            )
     remarks = [
         f"only {when}, and not compared: {listed(names)}"
         for when, names in (("before", comparison.only_before), ("after", comparison.only_after))
@@ -68,13 +68,13 @@ def write_comparison(pen: Pen, comparison: Comparison, gate_told: Sequence[str])
 
 
 def answer(comparison: Comparison) -> tuple[str, ...]:
-    """What is shown to have changed, and how many figures show no change or cannot be judged."""
+    """Sentences on what is shown to have changed, and on how many figures show no change."""
     worse = [each for each in comparison.changes if each.shown == "worse"]
     better = [each for each in comparison.changes if each.shown == "better"]
-    fails = tuple(f"{fails_told(each)}." for each in comparison.failing)
+    fails = tuple(f"{fails_told(each, comparison.names)}." for each in comparison.failing)
     clauses = [
         f"{len(changes)} of {len(comparison.changes)} figures {verb} shown to be {word} "
-        f"({first_of([said(each) for each in changes])})"
+        f"({first_of([said(each, comparison.names) for each in changes])})"
         for word, changes in (("worse", worse), ("better", better))
         if changes
         for verb in ["is" if len(changes) == 1 else "are"]
@@ -86,10 +86,10 @@ def answer(comparison: Comparison) -> tuple[str, ...]:
     return (*fails, first, *_others(alike, unknown))
 
 
-def fails_told(failing: Failing) -> str:
+def fails_told(failing: Failing, names: Mapping[str, str]) -> str:
     """`loop/nagle, stream flat out: failed in all of its 8 rounds after, and not before: why`"""
-    where = f"{way_of(failing.case)}, {load_name(failing.case)}"
     rounds = "its only round" if failing.rounds == 1 else f"all of its {failing.rounds} rounds"
+    where = names[failing.case.case_id]
     return f"{where}: failed in {rounds} after, and not before: {failing.failure}"
 
 
@@ -102,11 +102,11 @@ def _others(alike: int, unknown: int) -> tuple[str, ...]:
     return (f"{same} no change{rest}.",)
 
 
-def said(change: Change) -> str:
+def said(change: Change, names: Mapping[str, str]) -> str:
     """`loop/nodelay, stream flat out: throughput × 0.91 (0.88-0.94)`, or why it cannot be said."""
+    where = f"{names[change.case.case_id]}: {_figure(change)}"
     if change.reason is not None:
-        return f"{name_of(change)}: {_figure(change)}: {change.reason}"
-    where = f"{name_of(change)}: {_figure(change)}"
+        return f"{where}: {change.reason}"
     if _is_from_none(change.ratio):
         return f"{where} from none to {_value(change, change.after)}"
     return f"{where} × {_ratio(change.ratio)} ({_interval(change.ratio)})"
@@ -115,21 +115,17 @@ def said(change: Change) -> str:
 def differences_told(
     hindrances: Sequence[Difference], others: Sequence[Difference]
 ) -> tuple[str, ...]:
-    """Each difference of how two results were measured, what makes them incomparable first."""
+    """Each difference in how two results were measured, those that make them incomparable first."""
     return (*(f"not comparable: {each}" for each in hindrances), *map(str, others))
 
 
-def name_of(change: Change) -> str:
-    """The way and its load."""
-    return f"{way_of(change.case)}, {load_name(change.case)}"
-
-
-def _table(title: str, changes: Sequence[Change]) -> Table:
+def _table(title: str, changes: Sequence[Change], names: Mapping[str, str]) -> Table:
     reasons = dict.fromkeys(each.reason for each in changes if each.reason is not None)
     notes = ["=  no change shown"] if any(each.shown == "not_shown" for each in changes) else []
     if reasons:
         notes.append(f"?  cannot say: {first_of(tuple(reasons), most=2)}")
-    return table_of(title, _COLUMNS, changes, tuple(notes))
+    case = Shown[Change](Column("case"), lambda change: names[change.case.case_id])
+    return table_of(title, (case, *_COLUMNS), changes, tuple(notes))
 
 
 def _figure(change: Change) -> str:

@@ -17,6 +17,7 @@ from tinygram_bench.statistics.changes.comparable import (
 )
 from tinygram_bench.statistics.changes.counts import count_changes
 from tinygram_bench.statistics.changes.times import time_changes
+from tinygram_bench.statistics.workloads.loads import case_names
 
 Gate = Literal["times", "counts", "both"]
 KINDS: dict[str, tuple[Kind, ...]] = {
@@ -27,7 +28,7 @@ KINDS: dict[str, tuple[Kind, ...]] = {
 
 
 class Failing(Struct, frozen=True):
-    """A case that failed in each of its rounds after, and did not before; `failure`: its first."""
+    """A case that failed in every round after, and not before; `failure`: its first failure."""
 
     case: Case
     rounds: int
@@ -38,8 +39,9 @@ class Comparison(Struct, frozen=True):
     """What differs between two results.
 
     `changes`: the surest first. `hindrances`: what makes them incomparable; `others`: what else
-    differs in their environments. `only_before`, `only_after`: cases that the other one lacks.
-    `failing`: cases that fail now, which no figure tells.
+    differs in their environments. `only_before`, `only_after`: cases that the other result lacks.
+    `failing`: cases that fail now, which no figure shows. `names`: case id → what the case is
+    called here.
     """
 
     changes: tuple[Change, ...]
@@ -49,9 +51,10 @@ class Comparison(Struct, frozen=True):
     only_before: tuple[str, ...]
     only_after: tuple[str, ...]
     common: int
+    names: dict[str, str]
 
     def gated(self, gate: Gate, most_share: float) -> dict[Passed, tuple[Change, ...]]:
-        """The changes of the gate's kind by what it says: worse by more than `most_share`?"""
+        """The changes of the gate's kinds, by whether they are worse by more than `most_share`."""
         found: dict[Passed, list[Change]] = {"fails": [], "passes": [], "cannot_say": []}
         for change in self.changes:
             if change.kind in KINDS[gate]:
@@ -78,11 +81,12 @@ def compare_results(before: Result, after: Result, gate: Gate = "both") -> Compa
         only_before=tuple(name for name in earlier if name not in common),
         only_after=tuple(name for name in later if name not in common),
         common=len(common),
+        names=case_names(cases),
     )
 
 
 def _failing(before: Result, after: Result, cases: Sequence[Case]) -> Iterator[Failing]:
-    """Those with a good round before, and failed ones alone after."""
+    """The cases with a good round before, and only failed rounds after."""
     for case in cases:
         earlier, later = (
             [run.failure for run in result.runs if run.case_id == case.case_id]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable
 from typing import Any
 
@@ -14,7 +15,7 @@ from tinygram_bench.statistics.workloads import WORKLOADS
 
 LIMIT_RUNTIME = "native"
 _OF_BLOCKS = "_p99_9_us"
-"""The end of the names of figures that are compared in slices alone, block by block of 5,000."""
+"""The ending of figures that are compared only in slices, in blocks of 5,000 messages."""
 EXTERNAL = "external"
 """The runtime, and the implementation, of a server that is not ours."""
 
@@ -81,7 +82,8 @@ class Load(Struct, frozen=True):
         figures = workload.compared if self.is_flat_out else workload.compared_paced
         if self.slice_ns is not None:
             # A case that takes turns has no time of its own, but CPU time that is worth a verdict.
-            # What a slice has too few messages for is compared in blocks of slices, up to p99.9.
+            # Percentiles that need more messages than a slice has are compared in blocks of slices,
+            # up to p99.9.
             own = {
                 "run_time_s": "cpu_s_per_million",
                 "queueing_p99_99_us": "queueing_p99_9_us",
@@ -101,7 +103,7 @@ def is_alone(case: Case) -> bool:
 
 
 def turns_of(case: Case) -> Hashable:
-    """The key of the cases that take turns, if they do: both directions at once are two loads."""
+    """The key of the cases that take turns, if they do; both directions at once share one."""
     side_by_side = WORKLOADS[case.workload].side_by_side
     if side_by_side is not None:
         return side_by_side(case)
@@ -136,7 +138,7 @@ def is_base(case: Case) -> bool:
 
 
 def server_of(case: Case) -> str | None:
-    """The server under test, with the size of its buffer; None where none is."""
+    """The server under test, with the size of its buffer; None where there is none."""
     server = getattr(case.parameters, "server", None)
     return None if server is None else str(server)
 
@@ -157,12 +159,19 @@ def way_of(case: Case) -> str:
 
 
 def load_name(case: Case) -> str:
-    """`stream 10,000/s`, `stream flat out`, `stream flat out in reverse`, `rr`, `echo`."""
-    if case.workload != "stream":
+    """`stream 10,000/s`, `stream flat out in reverse`, `fanout 100/s`, `rr`, `echo`."""
+    if case.workload not in ("stream", "fanout"):
         return case.workload
     rate = "flat out" if case.rate_per_s is None else f"{case.rate_per_s:,.0f}/s"
     load = Load.of(case)
     direction = " in reverse" if load.direction == "reverse" else ""
     if load.bidirectional:
         direction = f" {load.direction} of both directions"
-    return f"stream {rate}{direction}"
+    return f"{case.workload} {rate}{direction}"
+
+
+def case_names(cases: Iterable[Case]) -> dict[str, str]:
+    """Case id → its way and load in a few words; the id itself where two cases have the same."""
+    words = {case.case_id: f"{way_of(case)}, {load_name(case)}" for case in cases}
+    counted = Counter(words.values())
+    return {case_id: case_id if counted[name] > 1 else name for case_id, name in words.items()}
