@@ -31,7 +31,7 @@ import os, sys, time
 from tinygram_bench import _native
 os.sched_setaffinity(0, {{min(os.sched_getaffinity(0))}})
 fd = os.open(os.devnull, os.O_WRONLY)
-_native.watch_writes(fd)
+_native.watch_writes([fd])
 for _ in sys.stdin:
     counts = _native.write_counts()
     before = 0 if counts is None else counts[0]
@@ -66,7 +66,7 @@ def main() -> int:
 
 
 def _added_ns(counting: Counting, dice: random.Random) -> float:
-    """What it adds to a call, in nanoseconds: the median over turns that follow each other."""
+    """The time that counting adds to a call, in nanoseconds: the median over consecutive turns."""
     with ExitStack() as stack:
         sides = {
             name: stack.enter_context(_caller(given)).turn_ns

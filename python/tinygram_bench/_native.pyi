@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from typing import ClassVar, final
 
 from tinygram_bench._native_diag import SocketDiag, SocketProbe, proc_sockets, socket_options
-from tinygram_bench._native_echo import EchoClient, EchoServer, watch_more_writes
+from tinygram_bench._native_echo import EchoClient, EchoServer
 from tinygram_bench._native_fanout import (
     NativePublisher,
     Publications,
     Subscribers,
     Timer,
-    io_uring_refusal,
     publications_due_ns,
-    watch_all_writes,
 )
 from tinygram_bench._native_link import (
     CALIBRATION_BITS_PER_S,
@@ -29,14 +27,7 @@ from tinygram_bench._native_link import (
     pid_namespace_refusal,
     ping_pong_ns,
 )
-from tinygram_bench._native_rr import CallContent, RequestReader, RrCallers, RrServer
-from tinygram_bench._native_sizes import SizesServer, take_samples, time_local
-from tinygram_bench._native_stream import (
-    ManyConnections,
-    MessagePool,
-    Pacer,
-    Receiver,
-    StreamCheck,
+from tinygram_bench._native_process import (
     call_times,
     count_instructions,
     count_writes_library,
@@ -45,6 +36,22 @@ from tinygram_bench._native_stream import (
     enter_network_namespace,
     give_up_capabilities,
     instructions,
+    io_uring_refusal,
+    send_queue_bytes,
+    set_process_name,
+    tcp_info,
+    watch_more_writes,
+    watch_writes,
+    write_counts,
+)
+from tinygram_bench._native_rr import CallContent, RequestReader, RrCallers, RrServer
+from tinygram_bench._native_sizes import SizesServer, take_samples, time_local
+from tinygram_bench._native_stream import (
+    ManyConnections,
+    MessagePool,
+    Pacer,
+    Receiver,
+    StreamCheck,
     match_flat_out,
     match_flat_out_sliced,
     match_paced,
@@ -54,11 +61,6 @@ from tinygram_bench._native_stream import (
     send_flat_out,
     send_in_slices,
     send_paced,
-    send_queue_bytes,
-    set_process_name,
-    tcp_info,
-    watch_writes,
-    write_counts,
 )
 
 __all__ = [
@@ -120,7 +122,6 @@ __all__ = [
     "tcp_info",
     "thinned",
     "time_local",
-    "watch_all_writes",
     "watch_more_writes",
     "watch_writes",
     "write_counts",

@@ -5,7 +5,7 @@ from typing import Protocol, final
 
 from tinygram_bench._native import Admission, Histogram
 
-__all__ = ["EchoClient", "EchoServer", "watch_more_writes"]
+__all__ = ["EchoClient", "EchoServer"]
 
 class EncryptedConnection(Protocol):
     """A connection that does not block; not a class of the module. All errors end the client."""
@@ -143,6 +143,3 @@ class EchoServer:
 
     def serve(self, stop_fd: int | None = None) -> list[tuple[str, int]]:
         """Serve until `stop_fd` is readable, without it for ever; the named counters. OSError."""
-
-def watch_more_writes(fd: int) -> bool:
-    """Like `watch_writes`, for one more socket beside those that are counted already."""

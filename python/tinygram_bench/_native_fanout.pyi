@@ -96,9 +96,6 @@ class NativePublisher:
     def calls(self) -> tuple[int, int]:
         """System calls so far that handed bytes to the kernel, and that found a buffer full."""
 
-def io_uring_refusal() -> str | None:
-    """Why the kernel does not let this process send by io_uring(7); None: it does."""
-
 @final
 class Timer:
     """A timer of CLOCK_MONOTONIC (timerfd_create(2)); raises OSError."""
@@ -109,9 +106,3 @@ class Timer:
     def set(self, at_ns: int) -> None: ...
     def take(self) -> bool:
         """Clear it; false where its time has not come."""
-
-def watch_all_writes(fds: Sequence[int]) -> bool:
-    """Count the writes to these sockets, too, through whatever descriptor they have by now.
-
-    Raises OSError; false where the counting library is not preloaded.
-    """

@@ -1,4 +1,4 @@
-"""The part of the stub of `_native` that `stream` and the bench's processes need; not a module."""
+"""The part of the stub of `_native` that `stream` needs; not a module."""
 
 from collections.abc import Sequence
 from typing import final
@@ -286,54 +286,6 @@ def send_paced(
     fd: int, pool: MessagePool, first: int, pacer: Pacer, max_bytes: int | None = None
 ) -> None:
     """Send what the pacer releases, from message `first` on. OSError."""
-
-def give_up_capabilities() -> None:
-    """Give up all capabilities, of the calling thread and of what it starts from now on. OSError.
-
-    No program that is executed gets any again (PR_SET_NO_NEW_PRIVS).
-    """
-
-def die_with_parent(parent_pid: int) -> None:
-    """Be killed when the parent dies; OSError when it already has."""
-
-def set_process_name(name: str) -> None:
-    """Name this process, as ps and pgrep show it (15 bytes are kept)."""
-
-def create_network_namespace() -> tuple[int, int]:
-    """Make a network: descriptors of (ours, the new one); we stay in ours. OSError (EPERM)."""
-
-def enter_network_namespace(fd: int) -> None:
-    """Move the calling thread into a namespace; processes that it starts are born there."""
-
-def count_writes_library() -> bytes:
-    """The shared library that counts a process's writes when it is preloaded."""
-
-def watch_writes(fd: int) -> bool:
-    """Count the writes to the socket `fd` from now on; False where the library is not preloaded.
-
-    All descriptors that this process has of the socket now are watched. OSError.
-    """
-
-def write_counts() -> tuple[int, int, int] | None:
-    """(writes, bytes, calls that found the buffer full) so far; None where not preloaded."""
-
-def count_instructions() -> bool:
-    """Count those that this process retires in user space, by threads and children to come, too.
-
-    Whether they are counted: neither every machine nor every user may.
-    """
-
-def instructions() -> int | None:
-    """How many so far; None where they are not counted, or were for a part of the time only."""
-
-def call_times() -> list[tuple[str, int]] | None:
-    """What `Counted` of host/probes/calls.py is made of, so far; None where not preloaded."""
-
-def send_queue_bytes(fd: int) -> int:
-    """Bytes in a TCP socket's send queue, not sent or not acknowledged (SIOCOUTQ). OSError."""
-
-def tcp_info(fd: int) -> list[tuple[str, int]]:
-    """Named fields of TCP_INFO, units in the names. OSError when `fd` is no TCP socket."""
 
 @final
 class ManyConnections:

@@ -80,45 +80,31 @@ fn shared() -> Option<&'static Shared> {
     }
 }
 
-/// Count the writes to the socket `fd` from now on, through any descriptor that this process has
-/// of it now; false where the library is not preloaded.
+/// Count the writes to these sockets alone from now on, through any descriptor that this process has
+/// of them now; false where the library is not preloaded.
 ///
 /// # Errors
-/// When `fd` is no open descriptor, or one is beyond those that can be watched.
-pub fn watch(fd: RawFd) -> io::Result<bool> {
-    let Some(shared) = shared() else {
-        return Ok(false);
-    };
-    for (shared, word) in shared.watched.iter().zip(bits_of(&[fd])?) {
-        shared.store(word, Relaxed);
-    }
-    Ok(true)
+/// When one of `fds` is no open descriptor, or one is beyond those that can be watched.
+pub fn watch(fds: &[RawFd]) -> io::Result<bool> {
+    watching(fds, |watched, bits| watched.store(bits, Relaxed))
 }
 
-/// The same for one more socket: a server has many.
+/// The same for these sockets beside those that are watched already.
 ///
 /// # Errors
 /// Those of [`watch`].
-pub fn watch_also(fd: RawFd) -> io::Result<bool> {
-    let Some(shared) = shared() else {
-        return Ok(false);
-    };
-    for (shared, word) in shared.watched.iter().zip(bits_of(&[fd])?) {
-        shared.fetch_or(word, Relaxed);
-    }
-    Ok(true)
+pub fn watch_also(fds: &[RawFd]) -> io::Result<bool> {
+    watching(fds, |watched, bits| {
+        watched.fetch_or(bits, Relaxed);
+    })
 }
 
-/// The same for many more sockets, all at once: looking descriptors up takes a while.
-///
-/// # Errors
-/// Those of [`watch`].
-pub fn watch_all(fds: &[RawFd]) -> io::Result<bool> {
+fn watching(fds: &[RawFd], set: impl Fn(&AtomicU64, u64)) -> io::Result<bool> {
     let Some(shared) = shared() else {
         return Ok(false);
     };
-    for (shared, word) in shared.watched.iter().zip(bits_of(fds)?) {
-        shared.fetch_or(word, Relaxed);
+    for (watched, bits) in shared.watched.iter().zip(bits_of(fds)?) {
+        set(watched, bits);
     }
     Ok(true)
 }

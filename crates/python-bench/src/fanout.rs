@@ -19,7 +19,7 @@ use tinygram_load::{
     },
     messages,
     schedule::Schedule,
-    sends::{self, SendError, Sends, ring},
+    sends::{self, SendError, Sends},
 };
 use tinygram_net::{clock::monotonic_ns, timer::TimerFd};
 
@@ -243,11 +243,6 @@ impl NativePublisher {
         let calls = self.sends.calls();
         (calls.writes, calls.would_block)
     }
-}
-
-#[pyfunction]
-pub fn io_uring_refusal() -> Option<String> {
-    ring::check().err().map(|error| error.to_string())
 }
 
 /// A timer of CLOCK_MONOTONIC that an event loop can watch.

@@ -2,7 +2,7 @@
 //!
 //! The gate: whatever may block or run long does so without the GIL (`Python::detach`), and errors
 //! become Python's own types here and nowhere else. No object of the library's module comes here, and
-//! none of ours goes there: what both need is compiled into both.
+//! none of ours goes there: code that both need is compiled into both.
 
 mod address;
 mod admission;
@@ -25,7 +25,7 @@ mod stream;
 
 use pyo3::prelude::*;
 
-// No method of the histogram, which is the library's, too: that has no use for it, and is small.
+// Not a method of the histogram: the library has that class, too, has no use for this, and is to be small.
 /// The same count, extremes, mean, and counts below and at each of these; less in between.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "a list comes from Python")]
@@ -35,7 +35,7 @@ fn thinned(histogram: &histogram::Histogram, kept_ns: Vec<u64>) -> histogram::Hi
     }
 }
 
-// Safe without the GIL (decision 0011): what is shared has locks of its own.
+// Safe without the GIL (decision 0011): shared state has locks of its own.
 #[pymodule(gil_used = false)]
 mod _native {
     #[pymodule_export]
@@ -45,9 +45,7 @@ mod _native {
     #[pymodule_export]
     use super::echo::{EchoClient, EchoServer};
     #[pymodule_export]
-    use super::fanout::{
-        NativePublisher, Publications, Subscribers, Timer, io_uring_refusal, publications_due_ns,
-    };
+    use super::fanout::{NativePublisher, Publications, Subscribers, Timer, publications_due_ns};
     #[pymodule_export]
     use super::histogram::Histogram;
     #[pymodule_export]
@@ -56,7 +54,7 @@ mod _native {
     use super::process::{
         call_times, count_instructions, count_writes_library, create_network_namespace,
         die_with_parent, enter_network_namespace, give_up_capabilities, instructions,
-        send_queue_bytes, set_process_name, tcp_info, watch_all_writes, watch_more_writes,
+        io_uring_refusal, send_queue_bytes, set_process_name, tcp_info, watch_more_writes,
         watch_writes, write_counts,
     };
     #[pymodule_export]

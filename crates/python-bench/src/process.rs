@@ -4,6 +4,7 @@ use std::os::fd::{AsFd, IntoRawFd, RawFd};
 use tinygram_link::namespace;
 use tinygram_load::{
     process::{self, instructions as instruction_counts},
+    sends::ring,
     write_counts as counts,
 };
 use tinygram_net::socket;
@@ -40,18 +41,13 @@ pub fn count_writes_library(py: Python<'_>) -> Bound<'_, PyBytes> {
 }
 
 #[pyfunction]
-pub fn watch_writes(fd: RawFd) -> PyResult<bool> {
-    counts::watch(fd).or_os_error()
+pub fn watch_writes(fds: Vec<RawFd>) -> PyResult<bool> {
+    counts::watch(&fds).or_os_error()
 }
 
 #[pyfunction]
-pub fn watch_more_writes(fd: RawFd) -> PyResult<bool> {
-    counts::watch_also(fd).or_os_error()
-}
-
-#[pyfunction]
-pub fn watch_all_writes(fds: Vec<RawFd>) -> PyResult<bool> {
-    counts::watch_all(&fds).or_os_error()
+pub fn watch_more_writes(fds: Vec<RawFd>) -> PyResult<bool> {
+    counts::watch_also(&fds).or_os_error()
 }
 
 #[pyfunction]
@@ -102,4 +98,9 @@ pub fn tcp_info(fd: RawFd) -> PyResult<Vec<(&'static str, u64)>> {
         ("data_segments", info.tcpi_data_segs_out.into()),
         ("acknowledged_bytes", info.tcpi_bytes_acked),
     ])
+}
+
+#[pyfunction]
+pub fn io_uring_refusal() -> Option<String> {
+    ring::check().err().map(|error| error.to_string())
 }

@@ -31,7 +31,7 @@ _LARGE = 100_000
 
 def main() -> int:
     near, far = socket.socketpair()
-    _native.watch_writes(near.fileno())
+    _native.watch_writes([near.fileno()])
     before, before_cpu_ns = call_times(), time.thread_time_ns()
     own_writes_ns = ACTS[sys.argv[1]](near, far)
     cpu_ns, after = time.thread_time_ns() - before_cpu_ns, call_times()

@@ -1,7 +1,7 @@
 //! The native echo server: one thread that sends back what it reads, over epoll(7).
 //!
-//! Whoever connects may send anything, at any speed, or nothing at all: a connection costs bounded
-//! memory, and where there are too many the one that has been silent for longest is ended.
+//! Peers may send anything, at any speed, or nothing at all: a connection costs bounded memory, and
+//! when there are too many, the one that has been silent for the longest time is ended.
 
 use super::{
     bounds::most_connections,
@@ -28,7 +28,7 @@ use tinygram_net::{
 };
 
 const BACKLOG: i32 = 4096;
-/// Connections accepted in a row before the present ones get their turn.
+/// Connections accepted in a row before the existing ones get their turn.
 const MOST_ACCEPTS: usize = 64;
 const NO_DESCRIPTORS_PAUSE_NS: u64 = 10_000_000;
 
@@ -43,14 +43,15 @@ pub struct Settings {
     pub buffer_bytes: usize,
     /// Pinned on each connection; `None`: the kernel's own choice.
     pub congestion_control: Option<String>,
-    /// With more, the one that has been silent for longest is ended. `None`: as many as together keep
-    /// no more than 1 GiB, at most 4,096, or what the process's limit of descriptors leaves.
+    /// When there are more, the one that has been silent for the longest time is ended. `None`: as many
+    /// as together keep no more than 1 GiB, but at most 4,096, and no more than the process's limit of
+    /// descriptors allows.
     pub max_connections: Option<usize>,
     /// Connections of others are closed at once.
     pub client: Admission,
 }
 
-/// What came so far.
+/// The counts so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Connections that were accepted.
@@ -68,9 +69,9 @@ pub struct EchoServer {
     epoll: Epoll,
     timer: TimerFd,
     reply: Reply,
-    /// One for all: what a connection's read brings goes back, or is copied, before the next read.
+    /// One buffer for all connections: the bytes of a read go back, or are copied, before the next read.
     buffer: Vec<u8>,
-    /// By descriptor.
+    /// The connections by descriptor.
     connections: Vec<Option<Connection>>,
     open: usize,
     /// Connections that hold messages for a time, by descriptor.
@@ -123,7 +124,7 @@ impl EchoServer {
         Ok(self.listener.local_addr()?.port())
     }
 
-    /// What came so far.
+    /// The counts so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
@@ -182,7 +183,7 @@ impl EchoServer {
 
     fn on_ready(&mut self, ready: Ready) {
         self.activity += 1;
-        // It may have been ended since.
+        // The connection may have been ended since.
         let Some(Some(connection)) = self.connections.get_mut(ready.fd as usize) else {
             return;
         };
@@ -204,7 +205,7 @@ impl EchoServer {
         };
         let wanted = connection.wanted();
         let is_over = match outcome {
-            // A connection that failed is over, and nobody else's.
+            // A connection that failed is over; the others go on.
             Err(_) | Ok(Outcome::Over) => true,
             Ok(Outcome::Holds) if !self.holding.contains(&fd) => {
                 self.holding.push(fd);
@@ -222,7 +223,7 @@ impl EchoServer {
         }
     }
 
-    /// Tick those that hold messages; `will_wait`: nothing else is to do.
+    /// Tick the connections that hold messages; `will_wait`: there is nothing else to do.
     fn tick(&mut self, will_wait: bool) -> io::Result<()> {
         let now_ns = monotonic_ns();
         let mut deadline_ns = u64::MAX;
@@ -252,7 +253,7 @@ impl EchoServer {
                 Err(error) => match error.kind() {
                     ErrorKind::WouldBlock => return,
                     ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {}
-                    // No descriptor or memory is left: whoever was silent longest gives one.
+                    // No descriptor or memory is left: end the connection that was silent the longest.
                     _ => {
                         if !self.evict() {
                             sleep_until_ns(monotonic_ns() + NO_DESCRIPTORS_PAUSE_NS);
@@ -269,13 +270,13 @@ impl EchoServer {
             self.evict();
         }
         self.activity += 1;
-        // One that has ended meanwhile has no options to set.
+        // If the connection has ended meanwhile, its options cannot be set.
         let Ok(connection) = Connection::new(stream, self.reply, self.activity) else {
             return;
         };
         let fd = connection.fd();
-        // Where writes are counted, a connection that is not shows in the bytes.
-        let _is_counted = write_counts::watch_also(fd);
+        // If writes are counted and those of this connection are not, the count of bytes shows it.
+        let _is_counted = write_counts::watch_also(&[fd]);
         if self.epoll.watch(fd, For::Reading).is_err() {
             return;
         }
@@ -289,7 +290,7 @@ impl EchoServer {
         self.counts.most_connections = self.counts.most_connections.max(self.open as u64);
     }
 
-    /// Closing its descriptor, the only one, ends the watch too.
+    /// End a connection: closing its only descriptor ends the watch, too.
     fn end(&mut self, fd: RawFd) {
         if self.connections[fd as usize].take().is_some() {
             self.holding.retain(|&held| held != fd);
@@ -297,7 +298,7 @@ impl EchoServer {
         }
     }
 
-    /// Make room: the connection that has been silent for longest ends. False where there is none.
+    /// Make room: end the connection that has been silent the longest. False if there is none.
     fn evict(&mut self) -> bool {
         let living = self.connections.iter().flatten();
         let Some(fd) = living

@@ -1,4 +1,4 @@
-"""What every publisher is given, and how it tells how far it is."""
+"""What every publisher gets, and how it reports its progress."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class Job:
         self.order = order
         self.publications = _native.Publications(order.seed, order.message_bytes)
         self.calls: Callable[[], tuple[int, int]] | None = None
-        """Writes and writes that found a buffer full, of a publisher that counts its own calls."""
+        """For a publisher that counts its own calls: its writes, and those that found a buffer
+        full."""
         self._orders = orders
         self._began_ns = time.monotonic_ns()
         connected = [_connected(order) for _ in range(order.subscribers)]
@@ -43,11 +44,11 @@ class Job:
         self._publications = 0
 
     def watch_writes(self) -> None:
-        """Count the writes to all connections, through whatever descriptor they have by now."""
-        _native.watch_all_writes([sock.fileno() for sock in self.sockets])
+        """Count the writes to all connections, through whichever descriptor each has by now."""
+        _native.watch_writes([sock.fileno() for sock in self.sockets])
 
     def warmed_up(self, took_ns: int) -> Begin:
-        """Tell it, and wait for the start; the publications of the warm-up took so long together.
+        """Report the warm-up, whose publications took `took_ns` together, and wait for the start.
 
         Raises EOFError when the bench has ended.
         """
@@ -62,9 +63,10 @@ class Job:
         return begin
 
     def published(self, count: int) -> None:
-        """Tell that all was handed over, and wait until the slices of all cases are over.
+        """Report that all was handed over, and wait until the slices of all cases are over.
 
-        Ending connections would take a core from them. Raises EOFError when the bench has ended.
+        Ending connections would take a core from the other cases. Raises EOFError when the bench
+        has ended.
         """
         self._counters = _Used(self.calls).since(self._before)
         self._publications = count
@@ -104,7 +106,7 @@ class _Used:
         }
 
     def since(self, earlier: _Used) -> dict[str, int | None]:
-        """What was used in between; null where it is not known."""
+        """What was used in between; None where it is not known."""
         grown = {
             name: None if count is None or before is None else count - before
             for (name, count), before in zip(

@@ -1,4 +1,4 @@
-"""The sending process, `tg-sender`: meets the receiver, warms up, sends in one way, and reports.
+"""The sending process, `tg-sender`: it meets the receiver, warms up, sends in one way, and reports.
 
 It takes an `Order` for each stream, leaves a `Report` in its file (order.py), and answers `End`.
 Start-up, the message pool, connecting and the warm-up come before the clock starts.
@@ -37,7 +37,7 @@ _DELIVERY_LIMIT_S = 10.0
 
 def main() -> int:
     """Send a stream for each order."""
-    # Until it takes orders: the wait for the first one is no part of its start.
+    # Measured now, since waiting for the first order is no part of starting up.
     start_up_ns = [time.monotonic_ns() - _started_ns()]
 
     def send(order: Order, orders: Orders) -> None:
@@ -59,8 +59,8 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
     ends = met(order, orders.announce)
     sockets = ends.sockets
     sock = sockets[0]
-    # A second descriptor, because a runtime may close its own before we have read the counters.
-    # There are no descriptors to spare for many connections: there a way tells before it ends them.
+    # A second descriptor, because a runtime may close its own before we have read the counters. For
+    # many connections there are no descriptors to spare: a way calls back before it ends those.
     probes = sockets if order.connections > 1 else [sock.dup()]
     fds = [probe.fileno() for probe in probes]
     way = runtimes.Way(
@@ -68,12 +68,12 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
         strategy,
         order.pace is None,
         tls=_tls_context(order.certificate),
-        watch_writes=lambda: _native.watch_all_writes(fds),
+        watch_writes=lambda: _native.watch_writes(fds),
         implementation=order.implementation,
         sockets=sockets,
     )
     way.watch_writes()
-    # Before the first thread that sends: those that there are already would not be counted.
+    # Called before the first thread that sends: existing threads would not be counted.
     _native.count_instructions()
     pool = message_pool(
         order.seed, order.min_bytes, order.max_bytes, order.producers, order.connections
@@ -127,7 +127,8 @@ def _send(order: Order, begun_ns: int, orders: Orders) -> Report:
             start_ns = start.at_ns
         own_calls.append(None if way.own_calls is None else way.own_calls())
         marks.append(Mark.at_start(probes, way.child_pids, order.counter_fds))
-        # Started after the first mark and ended before the second, with all its CPU time between.
+        # Started after the first mark and ended before the second, so that all its CPU time is
+        # between.
         if busy is not None:
             busy.start()
         return start_ns
@@ -194,7 +195,7 @@ def _source_of(order: Order) -> Callable[..., Source]:
 
 
 def _tls_context(certificate: str | None) -> ssl.SSLContext | None:
-    """Its import takes a while, and most senders do not encrypt. Raises ssl.SSLError."""
+    """Imported only here: this takes a while, and most senders do not encrypt. Raises SSLError."""
     if certificate is None:
         return None
     from tinygram_bench.tls.contexts import client_context
@@ -203,11 +204,11 @@ def _tls_context(certificate: str | None) -> ssl.SSLContext | None:
 
 
 def _encrypted(sock: socket.socket, runtime: runtimes.Runtime, way: runtimes.Way) -> socket.socket:
-    """The socket that the way sends on, the handshake made, where it encrypts what is written."""
+    """The socket on which the way sends, after the handshake if the socket or kernel encrypts."""
     if way.tls is None or runtime.tls_by not in ("socket", "kernel"):
         return sock
     assert way.server_name is not None, "there is TLS"
-    # What follows is imported only where somebody encrypts.
+    # The modules below are imported only where something is encrypted.
     if runtime.tls_by == "kernel":
         from tinygram_bench.tls import in_kernel
 
@@ -257,8 +258,8 @@ def _openings(order: Order) -> Openings | None:
 def spin_of(order: Order) -> str:
     """How the pacer spins (`Pacer`), so that it takes no core from the sending thread.
 
-    Beside a thread that never rests it sleeps: a thread that wakes up runs before a busy one, and
-    one that spins does not.
+    Beside a thread that never rests the pacer sleeps: a thread that wakes up runs before a busy
+    one, and a thread that spins does not.
     """
     if order.pace is not None and order.pace.sleeps:
         return "noted"
@@ -278,19 +279,19 @@ def _late_ns(source: Source) -> tuple[int, ...]:
 
 
 def _spun_by_slice(source: Source) -> tuple[int, ...]:
-    """CPU time that the pacers spun in each slice; empty without slices."""
+    """The CPU time, in ns, that the pacers spun in each slice; empty without slices."""
     of_each = [pacer.spin_cpu_ns_by_slice() for pacer in source.pacers()]
     return tuple(map(sum, zip(*of_each, strict=True)))
 
 
 def _errors_by_slice_ns(source: Source) -> tuple[tuple[int, ...], ...]:
-    """The pacers' errors with what is measured of each slice; empty without slices."""
+    """The pacers' errors with the measured messages of each slice; empty without slices."""
     of_each = [pacer.errors_by_slice_ns() for pacer in source.pacers()]
     return tuple(tuple(chain(*of_slice)) for of_slice in zip(*of_each, strict=True))
 
 
 def _shares(order: Order, pool: _native.MessagePool) -> list[Share]:
-    """Each producer's messages; none where there is only one."""
+    """Each producer's messages; empty where there is only one producer."""
     if order.producers == 1:
         return []
     messages = pool.messages()
@@ -308,7 +309,7 @@ def _shares(order: Order, pool: _native.MessagePool) -> list[Share]:
 def _wait_delivered(probe: socket.socket) -> None:
     """Wait until everything is acknowledged, so that all segments are counted.
 
-    Raises TimeoutError when the receiver does not take it.
+    Raises TimeoutError when the receiver does not take it, and OSError when it never will.
     """
     give_up_s = time.monotonic() + _DELIVERY_LIMIT_S
     while not _is_delivered(probe):
@@ -318,10 +319,10 @@ def _wait_delivered(probe: socket.socket) -> None:
 
 
 def _is_delivered(probe: socket.socket) -> bool:
-    """Whether everything written is acknowledged. Raises OSError when it never will be."""
+    """Whether everything written was acknowledged. Raises OSError when it never will be."""
     if _native.send_queue_bytes(probe.fileno()) == 0:
         return True
-    # The queue of a connection that was reset stays as it was.
+    # The queue of a connection that was reset does not change any more.
     fault = probe.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
     if fault:
         raise OSError(fault, os.strerror(fault))

@@ -1,4 +1,4 @@
-"""The order of every server under test, and what it does with each connection that it accepts."""
+"""What all servers under test share: their order, and what they do with each new connection."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Data = bytes | bytearray | memoryview
 Replies = Callable[[Data], Sequence[Data]]
-"""Makes the replies to what was read, a send call for each."""
+"""Makes the replies to what was read; each needs one send call."""
 
 
 class Connection(Protocol):
@@ -42,7 +42,7 @@ class Service:
         self.asks_at_accept = order.tls is not None and order.client.token is not None
         """Whether a stranger is turned away when it is accepted, before TLS begins."""
         self.strangers: Callable[[], int] = lambda: 0
-        """How many connections were turned away so far; what listens sets it."""
+        """How many connections were turned away so far; the code that listens sets it."""
 
     def listening(self, kind: type[Listener] = Listener) -> Listener:
         """A socket that listens; its port has been announced."""
@@ -53,7 +53,7 @@ class Service:
         return listener
 
     def begin(self, transport: asyncio.BaseTransport) -> bool:
-        """Prepare an event loop's new connection; False: it is a stranger's, and was ended."""
+        """Prepare an event loop's new connection; False: it was a stranger's, and was ended."""
         sock = transport.get_extra_info("socket")
         peer = transport.get_extra_info("peername")
         if not (self.asks_at_accept or self._listener.admit(sock.fileno(), peer)):
@@ -66,7 +66,7 @@ class Service:
         """Set a new connection's TCP_NODELAY as the strategy wants it, and count its writes."""
         is_on = int(self.order.strategy.name != "nagle")
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, is_on)
-        _native.watch_more_writes(connection.fileno())
+        _native.watch_more_writes([connection.fileno()])
 
     def replies(self) -> Replies:
         """The function that makes one connection's replies."""
@@ -93,7 +93,7 @@ class Messages:
         self._incomplete = b""
 
     def cut(self, data: Data) -> Sequence[Data]:
-        """The messages that are complete with `data`; less than one is kept."""
+        """The messages that are complete with `data`; an incomplete one is kept."""
         size = self._message_bytes
         if self._incomplete or not isinstance(data, bytes):
             data = self._incomplete + bytes(data)
