@@ -1,7 +1,7 @@
 //! `fanout`: one publisher, many subscribers, every message to all of them.
 //!
-//! [`tally`] adds up what came, without I/O; [`subscribers`] has all the receiving ends on one thread.
-//! [`publisher`] says when a native publisher publishes; [`crate::sends`] writes to all.
+//! [`tally`] adds up receipts, without I/O; [`subscribers`] has all receiving ends on one thread.
+//! [`publisher`] says when a native publisher publishes; [`crate::sends`] writes to all subscribers.
 
 pub mod publisher;
 pub mod subscribers;

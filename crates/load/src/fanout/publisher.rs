@@ -1,5 +1,4 @@
-//! When a native publisher publishes: as a schedule says, or as soon as the last publication was handed
-//! over.
+//! The native publisher: it publishes by a schedule, or as soon as the last publication was handed over.
 
 use super::tally::Turns;
 use crate::{
@@ -30,7 +29,7 @@ pub fn warm_up(
 /// When publications are due.
 #[derive(Clone, Debug)]
 pub enum Pace {
-    /// At times of their own.
+    /// At the times of a schedule.
     Scheduled(Schedule),
     /// A number of them, each as soon as those before them were handed over.
     Closed(u64),
@@ -97,5 +96,4 @@ fn to_all(sends: &mut dyn Sends, message: Vec<u8>) -> Result<(), SendError> {
 }
 
 #[cfg(test)]
-#[path = "publisher_tests.rs"]
 mod tests;

@@ -19,7 +19,7 @@ use tinygram_net::{
 
 const BACKLOG: i32 = 4096;
 const BUFFER_BYTES: usize = 64 << 10;
-/// How often it looks whether time is up, in milliseconds.
+/// How often the thread looks whether time is up, in milliseconds.
 const LOOK_MS: i32 = 100;
 
 /// The subscribers, from when they listen for the publisher until it has ended all connections.
@@ -29,7 +29,7 @@ pub struct Subscribers {
     publisher: Admission,
     epoll: Epoll,
     publications: Publications,
-    /// By the order in which they were accepted.
+    /// The subscribers in the order in which they were accepted.
     subscribers: Vec<Subscriber>,
     /// Descriptor → subscriber.
     by_fd: Vec<usize>,
@@ -47,7 +47,7 @@ pub struct Subscribers {
 
 #[derive(Debug)]
 struct Subscriber {
-    /// `None`: the publisher has ended it.
+    /// `None`: the publisher has ended the connection.
     stream: Option<TcpStream>,
     follower: Follower,
 }
@@ -55,13 +55,13 @@ struct Subscriber {
 /// What the subscribers have counted since the slices began.
 #[derive(Clone, Copy, Debug)]
 pub struct Counts {
-    /// Reads that brought something.
+    /// Reads that brought bytes.
     pub reads: u64,
-    /// What they brought.
+    /// The bytes that they brought.
     pub bytes: u64,
-    /// What the thread has used.
+    /// The usage of the thread.
     pub usage: Usage,
-    /// Publications that came to all.
+    /// Publications that came to all subscribers.
     pub publications: u64,
     /// Connections that were not the publisher's, and were closed at once.
     pub strangers: u64,
@@ -100,7 +100,7 @@ impl Subscribers {
         })
     }
 
-    /// The port it listens on.
+    /// The port that the subscribers listen on.
     ///
     /// # Errors
     /// When the socket is gone.
@@ -192,12 +192,12 @@ impl Subscribers {
         })
     }
 
-    /// What came of each slice.
+    /// The counts and times of the run and of each slice.
     pub fn tally(&self) -> &Tally {
         &self.tally
     }
 
-    /// Read what is ready. `until`: how many publications are waited for; `None`: the end.
+    /// Read what is ready. `until`: how many publications are awaited; `None`: the end.
     fn turn(&mut self, give_up_ns: u64, until: Option<u64>) -> io::Result<()> {
         let ready = self.epoll.wait(LOOK_MS).or_else(unless_interrupted)?;
         for index in 0..ready {

@@ -1,14 +1,14 @@
-//! What all subscribers have got, and when: counts and times, of the run and of each slice. No I/O.
+//! The receipts of all subscribers: counts and times of the run and of each slice. No I/O.
 
 use crate::schedule::Slices;
 use std::collections::VecDeque;
 use thiserror::Error;
 use tinygram_core::Histogram;
 
-/// The fastest subscriber is at most so many publications ahead of the slowest one.
+/// How many publications the fastest subscriber may be ahead of the slowest one.
 const MOST_IN_FLIGHT: usize = 1 << 20;
 
-/// Why receipts cannot be put together.
+/// Why the receipts of subscribers cannot be put together.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum TallyError {
     /// The same publication was due at two times.
@@ -22,9 +22,9 @@ pub enum TallyError {
 /// The turns of the case, and the part of each that counts.
 #[derive(Clone, Debug)]
 pub struct Turns {
-    /// When they begin, and how long they are.
+    /// When slices begin, and how long they are.
     pub slices: Slices,
-    /// What is due in the first part of each slice is not measured.
+    /// Publications that are due in this first part of each slice are not measured.
     pub settling_ns: u64,
     /// Publications begin in this part of each slice.
     pub open_ns: u64,
@@ -32,16 +32,16 @@ pub struct Turns {
     pub start_ns: u64,
 }
 
-/// What came of one slice.
+/// The receipts of one slice.
 #[derive(Clone, Debug, Default)]
 pub struct OfSlice {
     /// Messages that came to a subscriber in the middle of the slice.
     pub messages: u64,
-    /// Messages that were due in the slice, those that settle with them.
+    /// Messages that were due in the slice, including those that were due while it settled.
     pub all_messages: u64,
-    /// When the last of these came.
+    /// When the last of these came, CLOCK_MONOTONIC.
     pub last_ns: u64,
-    /// How long after it was due each of these that is measured came; 4.3 s at most.
+    /// How long after it was due each measured message came; 4.3 s at most.
     pub latencies_ns: Vec<u32>,
     /// The same of the subscriber that got each measured publication last.
     pub lasts_ns: Vec<u32>,
@@ -93,7 +93,7 @@ impl Tally {
         self.turns = Some(turns);
     }
 
-    /// Publication `number` is there, at one more subscriber.
+    /// Publication `number` has come to one more subscriber.
     ///
     /// # Errors
     /// [`TallyError`].
@@ -149,7 +149,7 @@ impl Tally {
         Ok(())
     }
 
-    /// What came of each slice.
+    /// The receipts of each slice.
     pub fn of_slices(&self) -> &[OfSlice] {
         &self.of_slices
     }
@@ -166,7 +166,7 @@ impl Tally {
 }
 
 impl Turns {
-    /// The slice in which something is due, and whether it is measured.
+    /// The slice in which a publication is due, and whether it is measured.
     fn slice(&self, due_ns: u64) -> Option<(usize, bool)> {
         let after_ns = due_ns.checked_sub(self.start_ns)?;
         let slice = self.slices.measuring(after_ns, 0)?;

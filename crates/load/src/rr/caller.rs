@@ -18,9 +18,9 @@ use std::{
 use tinygram_net::clock::{monotonic_ns, sleep_until_ns};
 
 pub const BUFFER_BYTES: u64 = 64 << 10;
-/// Before one of so many calls a caller looks for a reply that came too early.
+/// Before one call in this many, a caller looks for a reply that came too early.
 pub const LOOK_EVERY: u64 = 16;
-/// How long a server on another host may take to know a connection.
+/// How long a server on another host may take to admit a connection.
 pub const INTRODUCTION_LIMIT: Duration = Duration::from_secs(10);
 
 /// A connection, and how many requests were made on it.
@@ -40,18 +40,18 @@ pub struct Caller<'a> {
     tally: Tally,
 }
 
-/// Where part `number` of `of` parts of a request lies; all parts together are the request.
+/// The range of part `number` of `of` parts of a request; all parts together are the request.
 pub fn part_range(request_bytes: usize, number: usize, of: usize) -> Range<usize> {
     let end = |number: usize| request_bytes * number / of;
     end(number)..end(number + 1)
 }
 
-/// The bytes of that part.
+/// The bytes of part `number` of `of` parts of a request.
 pub fn part_of(request: &[u8], number: usize, of: usize) -> &[u8] {
     &request[part_range(request.len(), number, of)]
 }
 
-/// A new connection, and how long connecting took.
+/// A new connection, and how long connecting took, in nanoseconds.
 pub fn connected(options: &CallOptions) -> Result<(TcpStream, u64), CallError> {
     let failed = |source| CallError::Connect {
         address: options.address,
@@ -75,7 +75,8 @@ pub fn connected(options: &CallOptions) -> Result<(TcpStream, u64), CallError> {
 }
 
 impl<'a> Caller<'a> {
-    /// A caller that is connected, if it will stay so, and has made its calls to warm up; and these.
+    /// A caller that has made its calls to warm up, connected if it keeps its connection; and the tally
+    /// of these calls.
     pub fn prepare(
         options: &'a CallOptions,
         content: &'a CallContent,
@@ -100,13 +101,13 @@ impl<'a> Caller<'a> {
         Ok((caller, warm_up))
     }
 
-    /// Call again and again in each of the spans, or until told to stop; what it found.
+    /// Call again and again in each of the spans, or until told to stop. Returns the tally.
     pub fn run(mut self, spans: &[Span], is_stopped: &AtomicBool) -> Result<Tally, CallError> {
         for span in spans {
             sleep_until_ns(span.start_ns);
             self.tally.begin(span);
             let mut stay = Stay::begin(span, self.tally.last_ns);
-            // It may have slept through its slice, and now another case has its turn.
+            // The caller may have slept through its slice, and now another case has its turn.
             let awake_ns = monotonic_ns();
             let mut calls_left = span.calls.unwrap_or(u64::MAX);
             while stay.now_ns().max(awake_ns) < span.end_ns
@@ -162,7 +163,7 @@ impl<'a> Caller<'a> {
 }
 
 impl Line {
-    /// An error where there is a reply to the next request, which is not sent yet.
+    /// Fails if there is a reply to the next request, which is not sent yet.
     pub fn check_silent(&self) -> Result<(), CallError> {
         let index = self.requests;
         match has_readable(self.socket.as_raw_fd()) {
@@ -184,7 +185,7 @@ impl Line {
         Ok(())
     }
 
-    /// Wait for the reply; when the read of its last byte returned, which is before that is compared.
+    /// Wait for the reply. Returns when the read of its last byte returned, before it is compared.
     pub fn receive(&mut self, content: &CallContent, buffer: &mut [u8]) -> Result<u64, CallError> {
         let (index, expected) = (self.requests, content.reply_bytes());
         let (mut received, mut ended_ns) = (0, 0);

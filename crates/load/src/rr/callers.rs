@@ -214,5 +214,4 @@ impl Shared {
 }
 
 #[cfg(test)]
-#[path = "callers_tests.rs"]
 mod tests;

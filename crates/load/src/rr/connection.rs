@@ -1,4 +1,4 @@
-//! One connection of the server: what it has asked for, and what it is still owed.
+//! One connection of the server: the requests that came on it, and the replies that it is owed.
 
 use super::counts::Counts;
 use crate::{
@@ -13,7 +13,7 @@ use std::{
 };
 use tinygram_net::{clock::monotonic_ns, epoll::For, socket::send_now};
 
-/// What the event loop lends to whichever connection is ready.
+/// The things that the event loop lends to a connection that is ready.
 #[derive(Debug)]
 pub struct Lent<'a> {
     pub content: &'a CallContent,
@@ -23,7 +23,7 @@ pub struct Lent<'a> {
     pub now_ns: u64,
 }
 
-/// How a connection came to its end.
+/// How a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The peer ended it after whole requests, and has all replies.
@@ -47,11 +47,11 @@ pub struct Connection {
     due_bytes: u64,
     sent_bytes: u64,
     has_ended: bool,
-    /// When it was accepted, or last completed a request or took of a reply.
+    /// When it was accepted, or last completed a request or took bytes of a reply.
     progress_ns: u64,
-    /// Since when a part of a request is there, and not the rest of it.
+    /// The time since which a request has come only in part.
     part_since_ns: Option<u64>,
-    /// What it is watched for.
+    /// The readiness that it is watched for.
     pub watched: For,
 }
 
@@ -77,13 +77,13 @@ impl Connection {
         self.progress_ns
     }
 
-    /// The connection with the least is closed first when there is no room: when it last made progress,
-    /// and among those within one tick of the clock, how much it has asked for.
+    /// When there is no room, the connection with the least standing is closed first: it is the time of
+    /// its last progress, and, within one tick of the clock, how many bytes it has asked for.
     pub fn standing(&self) -> (u64, u64) {
         (self.progress_ns, self.due_bytes)
     }
 
-    /// Do what can be done now; what to watch it for next.
+    /// Do what can be done now. Returns the readiness to watch for next.
     pub fn on_ready(&mut self, lent: &mut Lent<'_>) -> Result<For, End> {
         if self.due_bytes == self.sent_bytes {
             self.read(lent)?;
@@ -143,7 +143,7 @@ impl Connection {
         }
     }
 
-    /// Write what is due, one buffer's length at most: others wait for their turn.
+    /// Write what is due, one buffer's length at most: other connections wait for their turn.
     fn write(&mut self, lent: &mut Lent<'_>) -> io::Result<()> {
         let due = self.due_bytes - self.sent_bytes;
         if due == 0 {

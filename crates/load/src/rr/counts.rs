@@ -1,15 +1,15 @@
-//! What a server counts of its connections.
+//! The counts of a server.
 
-/// What happened, and what it took.
+/// The counts of a server and its connections.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     /// Connections that were accepted.
     pub accepted: u64,
     /// Whole requests.
     pub requests: u64,
-    /// Those that came in parts, but for the first request of all.
+    /// Requests that came in parts, except for the first request of all.
     pub split_requests: u64,
-    /// How long the rest of each of these came after its first part, together, in nanoseconds.
+    /// How long after its first part the rest of each of these came, all together, in nanoseconds.
     pub rest_ns: u64,
     /// Reads that returned something.
     pub reads: u64,
@@ -17,7 +17,7 @@ pub struct Counts {
     pub writes: u64,
     /// Connections that ended in the middle of a request.
     pub short_requests: u64,
-    /// Connections that sent something else than was to be sent.
+    /// Connections that sent a wrong byte.
     pub wrong_requests: u64,
     /// Connections that failed, resets among them.
     pub failed_connections: u64,

@@ -1,7 +1,7 @@
 //! Request and reply: the server, one event loop on one thread, and the callers: a thread each, or one
 //! thread for many connections.
 //!
-//! What passes is [`crate::messages::CallContent`]: no header, sizes that both sides know.
+//! The bytes are those of [`crate::messages::CallContent`]: no header, and sizes that both sides know.
 
 mod caller;
 mod callers;

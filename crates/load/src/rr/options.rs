@@ -4,7 +4,7 @@ use crate::socket::admission::Admission;
 use std::net::SocketAddr;
 use tinygram_net::clock::monotonic_ns;
 
-/// What callers call on.
+/// The connections that callers call on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connections {
     /// A connection for each request.
@@ -13,7 +13,7 @@ pub enum Connections {
     PerCaller,
     /// One connection for all.
     Shared {
-        /// Requests in flight at most.
+        /// The most requests in flight.
         depth: usize,
     },
     /// A connection for each caller, and one thread for all of them.
@@ -30,9 +30,9 @@ pub struct CallOptions {
     pub address: SocketAddr,
     /// How many call at a time.
     pub callers: usize,
-    /// What they call on.
+    /// The connections that they call on.
     pub connections: Connections,
-    /// Writes of a request, of equal length; at most a byte each.
+    /// Writes of a request, of equal length; at most one for each byte.
     pub sends_per_request: usize,
     /// TCP_NODELAY of their connections.
     pub is_nodelay: bool,
@@ -40,7 +40,7 @@ pub struct CallOptions {
     pub congestion_control: String,
     /// Calls of each caller before the start.
     pub warm_up_calls: u64,
-    /// By what the server knows their connections.
+    /// How the server recognizes their connections.
     pub admission: Admission,
 }
 
@@ -53,7 +53,7 @@ pub struct Span {
     pub end_ns: u64,
     /// Calls of each caller at most; of callers that share a connection, so many times their number.
     pub calls: Option<u64>,
-    /// Where it is a slice: calls that begin from here on are measured.
+    /// If it is a slice: calls that begin from this time on are measured.
     pub settled_ns: Option<u64>,
 }
 
@@ -74,18 +74,18 @@ impl Span {
             .is_none_or(|settled_ns| begun_ns >= settled_ns)
     }
 
-    /// From when on a caller's time in a slice counts: where an earlier call of it has lasted into the
-    /// slice, from its being settled, for the caller waited all along; else from `called_ns`, when it
-    /// began to connect for, or to send, the first call that is measured.
+    /// The time from which on a caller's time in a slice counts. If an earlier call has lasted into the
+    /// settled slice, it is when the slice had settled, for the caller waited all along; otherwise it is
+    /// `called_ns`, when the caller began to connect for, or to send, the first measured call.
     pub fn counts_from_ns(&self, arrived_ns: u64, called_ns: Option<u64>) -> Option<u64> {
         self.settled_ns
             .filter(|&settled_ns| settled_ns < arrived_ns)
             .or(called_ns)
     }
 
-    /// Until when a caller's time in a slice counts: until the end of its last call, `ended_ns`. The
-    /// slice's own end, where it made none, or where that call has lasted for as long as the slice
-    /// longer: then the rest belongs to slices that come.
+    /// The time until which a caller's time in a slice counts: the end of its last call, `ended_ns`. It is
+    /// the slice's own end if the caller made no call, or if that call lasted beyond it for longer than
+    /// the slice measures: then the rest belongs to later slices.
     pub fn counts_until_ns(&self, ended_ns: Option<u64>) -> u64 {
         let measured_ns = self
             .end_ns

@@ -1,7 +1,7 @@
-//! Callers that share one connection: their requests follow each other on it, so many of them in
-//! flight at most, and the replies come in the same order.
+//! Callers that share one connection: their requests follow each other on it, a bounded number of them
+//! in flight, and the replies come in the same order.
 //!
-//! One thread does it for all of them, and never waits to write without looking for replies: else
+//! One thread works for all of them, and never waits to write without looking for replies: otherwise
 //! both sides could wait for each other for ever.
 
 use super::{
@@ -50,21 +50,21 @@ struct Sending {
     sent: usize,
 }
 
-/// The callers, by what they wait for.
+/// The callers, sorted by what they wait for.
 #[derive(Debug)]
 struct Waiting {
     span: Span,
-    /// To send, since when.
+    /// The times since which callers have wanted to send.
     to_send: VecDeque<u64>,
     sending: Option<Sending>,
-    /// For a reply, since when they wanted to call.
+    /// For each request in flight, the time since which its caller wanted to call.
     in_flight: VecDeque<u64>,
     /// Calls that may still begin.
     calls_left: u64,
 }
 
 impl<'a> Pipeline<'a> {
-    /// Connect, and make the calls to warm up, which are told.
+    /// Connect, and make the calls to warm up. Returns their tally, too.
     pub fn prepare(
         options: &'a CallOptions,
         content: &'a CallContent,
@@ -91,13 +91,13 @@ impl<'a> Pipeline<'a> {
         Ok((pipeline, tally))
     }
 
-    /// Let all callers call in each of the spans, or until told to stop; what they found.
+    /// Let all callers call in each of the spans, or until told to stop. Returns their tally.
     pub fn run(mut self, spans: &[Span], is_stopped: &AtomicBool) -> Result<Tally, CallError> {
         let mut tally = Tally::default();
         for span in spans {
             sleep_until_ns(span.start_ns);
             tally.begin(span);
-            // It may have slept through its slice, and now another case has its turn.
+            // The thread may have slept through its slice, and now another case has its turn.
             if monotonic_ns() < span.end_ns {
                 self.call(*span, &mut tally, is_stopped)?;
             }
@@ -129,7 +129,7 @@ impl<'a> Pipeline<'a> {
         self.socket.as_raw_fd()
     }
 
-    /// Send what may be in flight; whether the kernel takes no more now.
+    /// Send the requests that may be in flight. Returns whether the kernel takes no more now.
     fn send(&mut self, waiting: &mut Waiting) -> Result<bool, CallError> {
         let sends = self.options.sends_per_request;
         while waiting.may_send(self.depth) {
@@ -159,7 +159,7 @@ impl<'a> Pipeline<'a> {
         Ok(false)
     }
 
-    /// Take what has come; whether there was anything.
+    /// Take the bytes that have come. Returns whether there were any.
     fn receive(&mut self, waiting: &mut Waiting, tally: &mut Tally) -> Result<bool, CallError> {
         let (fd, expected) = (self.fd(), self.content.reply_bytes());
         let index = self.received / expected;
@@ -222,8 +222,8 @@ impl Waiting {
         self.sending.is_some()
     }
 
-    /// A caller has its reply to the request of `wanted_ns`, and calls again while there is time: else
-    /// it is done, and its time is told.
+    /// A caller has its reply to the request of `wanted_ns`, and calls again while there is time: otherwise
+    /// it is done, and its time is recorded.
     fn on_reply(&mut self, wanted_ns: u64, now_ns: u64, tally: &mut Tally) -> u64 {
         if self.span.is_measured(wanted_ns) {
             // A caller's measured calls follow each other without a pause: their sum is its time.

@@ -21,12 +21,12 @@ use tinygram_net::{
 };
 
 const BUFFER_BYTES: usize = 256 << 10;
-/// Then those that are connected already get their turn.
+/// The most accepts in a row; then the existing connections get their turn.
 const ACCEPTS_AT_ONCE: usize = 64;
 const LONGEST_SWEEP_MS: u64 = 1_000;
 const NO_ROOM_NS: u64 = 10_000_000;
 
-/// How the server listens, and what it puts up with.
+/// How the server listens, and what it tolerates.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
     /// How many connections wait at most until they are accepted (listen(2)).
@@ -35,9 +35,9 @@ pub struct ServerOptions {
     pub is_nodelay: bool,
     /// Whether TCP_QUICKACK is set again after each read.
     pub is_quickack: bool,
-    /// With more, the one that made no progress for longest is closed.
+    /// When there are more, the one that has made no progress for the longest time is closed.
     pub max_connections: usize,
-    /// A connection that completes no request and takes no reply for so long is closed.
+    /// A connection that completes no request and takes no reply for this long is closed.
     pub idle_ns: u64,
     /// Congestion control of its connections.
     pub congestion_control: String,
@@ -52,7 +52,7 @@ pub struct Server {
     epoll: Epoll,
     content: CallContent,
     options: ServerOptions,
-    /// By descriptor.
+    /// The connections by descriptor.
     connections: Vec<Option<Connection>>,
     open: usize,
     counts: Counts,
@@ -86,7 +86,7 @@ impl Server {
         })
     }
 
-    /// The port it listens on.
+    /// The port that the server listens on.
     ///
     /// # Errors
     /// When the socket is gone.
@@ -97,7 +97,7 @@ impl Server {
     /// Serve until `stop_fd` is readable.
     ///
     /// # Errors
-    /// When `stop_fd` cannot be watched, or epoll fails: never for what a client does.
+    /// When `stop_fd` cannot be watched, or epoll fails; never because of what a client does.
     pub fn run(mut self, stop_fd: RawFd) -> io::Result<Counts> {
         let listener_fd = self.listener.as_raw_fd();
         self.epoll.watch(stop_fd, For::Reading)?;
@@ -137,7 +137,7 @@ impl Server {
                 }
                 Ok((stream, _)) => self.add(stream, now_ns),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // Its client has gone: nobody else has to.
+                // Its client has gone: the others stay.
                 Err(error) if error.kind() == ErrorKind::ConnectionAborted => {
                     self.counts.failed_accepts += 1;
                 }
@@ -175,7 +175,7 @@ impl Server {
     }
 
     fn serve(&mut self, fd: RawFd, now_ns: u64) {
-        // It may have been closed since it was ready.
+        // The connection may have been closed since it was ready.
         let Some(Some(connection)) = self.connections.get_mut(fd as usize) else {
             return;
         };
@@ -207,7 +207,7 @@ impl Server {
         }
     }
 
-    /// Make room: whoever serves itself of the server makes progress. False where nobody is there.
+    /// Make room: close the connection with the least standing. False if there is none.
     fn evict(&mut self) -> bool {
         let laggard = self.connections.iter().flatten();
         let Some(fd) = laggard
@@ -234,7 +234,7 @@ impl Server {
         }
     }
 
-    /// Closing its descriptor, the only one, ends the watch too.
+    /// Close a connection: closing its only descriptor ends the watch, too.
     fn close(&mut self, fd: RawFd) {
         if self.connections[fd as usize].take().is_some() {
             self.open -= 1;
@@ -243,5 +243,4 @@ impl Server {
 }
 
 #[cfg(test)]
-#[path = "server_tests.rs"]
 mod tests;

@@ -1,4 +1,4 @@
-//! What callers found: how long calls and connecting took, and what went wrong.
+//! The tally of callers: how long calls and connecting took, and what went wrong.
 
 use super::options::Span;
 use std::{io, net::SocketAddr};
@@ -8,7 +8,7 @@ use tinygram_core::Histogram;
 /// Why callers stopped.
 #[derive(Debug, Error)]
 pub enum CallError {
-    /// No connection.
+    /// Connecting failed.
     #[error("connecting to {address} failed: {source}{}", remedy(.source))]
     Connect {
         /// Address of the server.
@@ -97,10 +97,10 @@ fn remedy(error: &io::Error) -> &'static str {
     }
 }
 
-/// What callers found in a slice.
+/// The tally of a slice.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SliceTally {
-    /// How long each call took that began after it had settled, in nanoseconds.
+    /// How long each call took that began after the slice had settled, in nanoseconds.
     pub calls_ns: Vec<u64>,
     /// The sum of each caller's time from its first such call to the end of its last.
     pub callers_time_ns: u64,
@@ -110,14 +110,14 @@ pub struct SliceTally {
     pub calls: u64,
 }
 
-/// What one caller found, or several together.
+/// The tally of one caller, or of several together.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// Calls that were measured.
     pub calls: u64,
     /// From the first write of a request to the last byte of its reply.
     pub call: Histogram,
-    /// From connect(2) to its end; connections that were made before the start included.
+    /// From connect(2) to its end, also of connections that were made before the start.
     pub connect: Histogram,
     /// The sum of the measured calls' times.
     pub call_time_ns: u64,
@@ -127,12 +127,12 @@ pub struct Tally {
     pub callers_time_ns: u64,
     /// When the last call of all ended.
     pub last_ns: u64,
-    /// The tallies of each slice, where callers took turns; `call` then has the calls of these alone.
+    /// The tallies of each slice, if cases took turns; `call` then has only the calls of these.
     pub slices: Vec<SliceTally>,
 }
 
 impl Tally {
-    /// A call in that span that ended now; in the last of the slices, where it is one.
+    /// Record a call of the span; if that is a slice, in the last of the slices.
     pub fn record_call(&mut self, span: &Span, begun_ns: u64, ended_ns: u64) {
         let took_ns = ended_ns - begun_ns;
         self.calls += 1;
@@ -151,7 +151,7 @@ impl Tally {
         }
     }
 
-    /// The calls of a span begin; in a slice of their own, where it is one.
+    /// The calls of a span begin; if that is a slice, begin a tally of it.
     pub fn begin(&mut self, span: &Span) {
         if span.settled_ns.is_some() {
             self.slices.push(SliceTally::default());
@@ -165,7 +165,7 @@ impl Tally {
         }
     }
 
-    /// All that another caller found.
+    /// Add the tally of another caller.
     pub fn merge(&mut self, other: &Self) {
         self.calls += other.calls;
         self.call.merge(&other.call);
@@ -204,7 +204,7 @@ pub struct Stay {
 }
 
 impl Stay {
-    /// It comes at the span's start; later, where a call of the span before has lasted until `last_ns`.
+    /// A caller comes at the span's start, or later, if a call of the span before lasted until `last_ns`.
     pub fn begin(span: &Span, last_ns: u64) -> Self {
         let arrived_ns = span.start_ns.max(last_ns);
         Self {
@@ -214,7 +214,7 @@ impl Stay {
         }
     }
 
-    /// The end of its last call, or when it came.
+    /// When the caller's last call ended, or, without one, when the caller came.
     pub fn now_ns(&self) -> u64 {
         self.now_ns
     }
@@ -226,7 +226,7 @@ impl Stay {
         }
     }
 
-    /// It makes no more calls in the span: its time is told.
+    /// The caller makes no more calls in the span: record its time.
     pub fn end(&self, span: &Span, tally: &mut Tally) {
         let Self {
             arrived_ns,

@@ -1,4 +1,4 @@
-//! A call of the kernel for each send and each read; epoll(7) tells which connections have what to do.
+//! A system call for each send and each read; epoll(7) tells which connections are ready for what.
 
 use super::{Callers, Calls, LONGEST_WAIT_MS};
 use crate::{rr::tally::CallError, socket::receive_now};
@@ -68,7 +68,7 @@ impl ByEpoll {
         Ok(())
     }
 
-    /// Take what has come of a caller's reply, and let it call again when that is whole.
+    /// Take what has come of a caller's reply, and let the caller call again when the reply is whole.
     fn receive(&mut self, callers: &mut Callers<'_>, caller: usize) -> Result<(), CallError> {
         let missing = callers.missing(caller).unwrap_or(1);
         let room = missing.min(self.buffer.len() as u64) as usize;

@@ -14,7 +14,7 @@ use std::{
 };
 use tinygram_net::clock::monotonic_ns;
 
-/// The most that a read takes.
+/// The most bytes that a read takes.
 const MOST_ROOM_BYTES: u64 = 16 << 10;
 
 /// See [`Calls`]. The sockets must block: the kernel then waits by itself.
@@ -22,7 +22,7 @@ pub struct ByRing {
     ring: IoUring,
     /// Every request of the pool; the kernel reads from here.
     requests: Vec<Box<[u8]>>,
-    /// What came, so many bytes for each caller; the kernel writes here.
+    /// The bytes that came, `room_bytes` for each caller; the kernel writes here.
     rooms: Vec<u8>,
     room_bytes: usize,
     /// Whether the kernel has a read of each caller's.
@@ -35,7 +35,7 @@ pub struct ByRing {
     handed: u64,
 }
 
-/// The two kinds, in the lowest bit of what an entry is known by.
+/// The two kinds of entries, in the lowest bit of an entry's user data.
 const SEND: u64 = 0;
 const READ: u64 = 1;
 
@@ -102,9 +102,9 @@ impl ByRing {
     }
 
     fn queue(&mut self, entry: &squeue::Entry) -> io::Result<()> {
-        // SAFETY: what it reads from or writes to is in `requests` or `rooms`, which neither move nor
-        // shrink; `drop` leaves them where the kernel has not answered. A caller has one send and one
-        // read at a time.
+        // SAFETY: the memory that the entry reads or writes is in `requests` or `rooms`, which neither move
+        // nor shrink; `drop` leaks them if the kernel has not answered. A caller has one send and one read
+        // at a time.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
             self.ring.submit()?;
             self.calls += 1;
@@ -196,7 +196,7 @@ impl Calls for ByRing {
 impl Drop for ByRing {
     fn drop(&mut self) {
         if self.under_way > 0 {
-            // The kernel may still read from these, and write to them.
+            // The kernel may still read and write this memory.
             mem::forget(mem::take(&mut self.requests));
             mem::forget(mem::take(&mut self.rooms));
         }

@@ -1,4 +1,4 @@
-//! What each caller is amid: its request, its reply, and its time. No I/O but a look for early bytes.
+//! The state of each caller: its request, its reply, and its time. The only I/O is a look for early bytes.
 
 use super::super::{
     caller::{LOOK_EVERY, Line, part_range},
@@ -66,12 +66,13 @@ impl<'a> Callers<'a> {
         }
     }
 
-    /// What was found since it was last taken.
+    /// The tally since it was last taken.
     pub fn take_tally(&mut self) -> Tally {
         std::mem::take(&mut self.tally)
     }
 
-    /// Forget the time of the calls so far; connections that stay are told with the calls to come.
+    /// Forget the times of the calls so far; the connect times of connections that stay are counted with
+    /// the calls to come.
     pub fn after_warm_up(&mut self, made: &Tally) {
         self.tally.connect.merge(&made.connect);
         for caller in &mut self.callers {
@@ -107,7 +108,7 @@ impl<'a> Callers<'a> {
         }
     }
 
-    /// Let a caller call, if it has time and calls left; whether it does.
+    /// Let a caller call, if it has time and calls left. Returns whether it calls.
     pub fn begin(&mut self, caller: usize) -> Result<bool, CallError> {
         let caller = &mut self.callers[caller];
         let mut begun_ns = monotonic_ns();
@@ -131,12 +132,12 @@ impl<'a> Callers<'a> {
         Ok(true)
     }
 
-    /// Which of a connection's requests a caller is at.
+    /// The number of the request that a caller is at, on its connection.
     pub fn request(&self, caller: usize) -> u64 {
         self.callers[caller].line.requests
     }
 
-    /// The rest of the request's next part; `None`: all were sent, or it does not call.
+    /// The rest of the request's next part; `None`: all parts were sent, or the caller does not call.
     pub fn to_send(&self, caller: usize) -> Option<Range<usize>> {
         let call = self.callers[caller].call.as_ref()?;
         if call.parts == self.sends {
@@ -153,7 +154,7 @@ impl<'a> Callers<'a> {
         call.is_some_and(|call| call.parts + 1 == self.sends)
     }
 
-    /// The kernel took so much of what there was to send.
+    /// The kernel took `count` bytes of what there was to send.
     pub fn on_sent(&mut self, caller: usize, count: usize) {
         let Some(rest) = self.to_send(caller) else {
             return;
@@ -168,7 +169,7 @@ impl<'a> Callers<'a> {
         }
     }
 
-    /// Bytes of the reply that have not come; `None`: it does not call, and none should.
+    /// How many bytes of the reply have not come; `None`: the caller does not call, and none should come.
     pub fn missing(&self, caller: usize) -> Option<u64> {
         let call = self.callers[caller].call.as_ref()?;
         Some(self.content.reply_bytes() - call.received)
@@ -202,7 +203,7 @@ impl<'a> Callers<'a> {
         Ok(())
     }
 
-    /// Note a call that is over: its request is out, and its reply is whole. Whether it was.
+    /// Note a call if it is over: its request is sent, and its reply is whole. Returns whether it was.
     pub fn end(&mut self, caller: usize) -> bool {
         let is_sent = self.to_send(caller).is_none();
         if !is_sent || self.missing(caller) != Some(0) {

@@ -20,11 +20,12 @@ use tinygram_net::{
     epoll::{Epoll, For},
 };
 
-/// Connections that are made at a time. Each of them makes the first call of the warm-up before the
-/// next ones come, and so was accepted.
+/// How many connections are made at a time. Each makes the first call of the warm-up before the next
+/// ones are made, and so has been accepted by then.
 const AT_A_TIME: usize = 64;
 
-/// All connections, and what their first calls and connecting took; no call where there is no warm-up.
+/// All connections, and the tally of connecting and of their first calls, of which there are none without
+/// a warm-up.
 pub fn connected(
     options: &CallOptions,
     content: &CallContent,
@@ -95,13 +96,13 @@ fn together(
             }
             epoll.unwatch(fd);
             tally.connect.record(now_ns - begun_ns);
-            // At once, for a server turns a connection away that brings no token for some seconds.
+            // At once, for a server turns away a connection that sends no token for some seconds.
             options.admission.bring(socket).map_err(failed)?;
             left -= 1;
         }
     }
     let lines = begun.into_iter().map(|(socket, _)| {
-        // A ring waits for room by itself; send calls that are not to wait say so.
+        // A ring waits for room by itself; send calls that must not wait say so with a flag.
         socket.set_nonblocking(false).map_err(failed)?;
         options
             .admission

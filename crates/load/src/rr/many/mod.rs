@@ -1,5 +1,5 @@
-//! Callers with a connection each, all on one thread: [`by_epoll`] has a call of the kernel for each
-//! send and each read, [`by_ring`] hands many of both over at one go.
+//! Callers with a connection each, all on one thread: [`by_epoll`] makes a system call for each send and
+//! each read, [`by_ring`] hands many of both over at one go.
 
 mod by_epoll;
 mod by_ring;
@@ -20,10 +20,10 @@ use std::{
 };
 use tinygram_net::clock::{monotonic_ns, sleep_until_ns};
 
-/// While nothing comes, whoever waits looks this often whether it is to stop.
+/// While nothing comes, the waiting thread looks this often whether it must stop, in milliseconds.
 const LONGEST_WAIT_MS: i32 = 100;
 
-/// What moves the requests and replies of all callers.
+/// Moves the requests and replies of all callers.
 trait Calls: Debug {
     /// Let all of them call, until the span of `callers` is over and every call has its reply, or until
     /// told to stop.
@@ -39,7 +39,7 @@ pub struct Many<'a> {
 }
 
 impl<'a> Many<'a> {
-    /// Connect, and make the calls to warm up, which are told; by io_uring where `is_ring`.
+    /// Connect, and make the calls to warm up; with `is_ring` by io_uring. Returns their tally, too.
     pub fn prepare(
         options: &'a CallOptions,
         content: &'a CallContent,
@@ -69,7 +69,7 @@ impl<'a> Many<'a> {
         Ok((many, warm_up))
     }
 
-    /// Let all callers call in each of the spans, or until told to stop; what they found.
+    /// Let all callers call in each of the spans, or until told to stop. Returns their tally.
     pub fn run(mut self, spans: &[Span], is_stopped: &AtomicBool) -> Result<Tally, CallError> {
         for span in spans {
             sleep_until_ns(span.start_ns);
@@ -80,7 +80,7 @@ impl<'a> Many<'a> {
 
     fn call(&mut self, span: Span, is_stopped: &AtomicBool) -> Result<(), CallError> {
         self.callers.begin_span(span);
-        // It may have slept through its slice, and now another case has its turn.
+        // The thread may have slept through its slice, and now another case has its turn.
         if monotonic_ns() < span.end_ns && !is_stopped.load(Relaxed) {
             self.calls.call(&mut self.callers, is_stopped)?;
         }

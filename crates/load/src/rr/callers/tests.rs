@@ -11,7 +11,6 @@ use std::{
     os::{fd::AsRawFd, unix::net::UnixStream},
 };
 
-#[path = "many_tests.rs"]
 mod many_connections;
 
 const REQUEST_BYTES: u64 = 1_000;
