@@ -40,12 +40,12 @@ build: $(STAMPS)/bench ## build everything that the command needs, into .venv
 demo: build ## build, then send small messages in every way, side by side
 	@$(BIN)/tinygram stream
 
-# Tests wait more than they compute. What only computes runs beside them, in the time that they leave; the
-# Rust tests but for the simulation's have deadlines of milliseconds, and come after it.
+# Tests wait more than they compute. What only computes runs beside them, in the time that they leave; Rust
+# tests have deadlines of milliseconds, and come after it.
 .PHONY: test
 test: $(STAMPS)/real $(STAMPS)/older-uvloop ## lint, types, documentation and the tests
 	@$(BIN)/python scripts/beside "$(MAKE) --no-print-directory checks" $(MAKE) --no-print-directory pytest
-	$(CARGO) test --quiet --workspace --locked --exclude tinygram-simulation
+	$(CARGO) test --quiet --workspace --locked
 
 .PHONY: fuzz
 FUZZ_SECONDS ?= 600
@@ -53,10 +53,10 @@ fuzz: $(STAMPS)/dev ## give parsers of what others send anything, for FUZZ_SECON
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/pytest -q tests/hosts/test_fuzz.py
 
 .PHONY: checks
-checks: lint types stubtest doc cargo-build simulation-test models ## what `make test` does beside the Python tests
+checks: lint stubtest doc cargo-build models ## what `make test` does beside the Python tests: no other tests but loom's
 
 .PHONY: lint
-lint: $(STAMPS)/dev ## check formatting, lints and the architecture's import rules
+lint: $(STAMPS)/dev types ## check formatting, lints, types and the architecture's import rules
 	@scripts/check-tools lint
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -82,10 +82,6 @@ docs: $(STAMPS)/docs ## build the documentation as a site, into target/website/s
 .PHONY: cargo-build
 cargo-build: $(STAMPS)/dev
 	$(CARGO) test --quiet --workspace --locked --no-run
-
-.PHONY: simulation-test
-simulation-test: $(STAMPS)/dev
-	$(CARGO) test --quiet --locked --package tinygram-simulation
 
 .PHONY: cargo-test
 cargo-test: $(STAMPS)/dev

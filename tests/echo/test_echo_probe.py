@@ -24,9 +24,3 @@ def test_samples_are_of_the_runs_time_and_connections(command: Command) -> None:
     assert "probed" in [warning["code"] for warning in run["warnings"]]
     assert "the kernel was asked every 5ms beside the run" in done.stdout
     assert done.result["plan"]["cases"][0]["parameters"]["probe_ns"] == 5_000_000
-
-
-def test_without_it_there_are_none(command: Command) -> None:
-    done = command.run(*RUN, "--rounds", 1)
-    assert done.code == 0, done.stderr
-    assert done.runs[0]["samples"] is None

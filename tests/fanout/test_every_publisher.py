@@ -13,9 +13,9 @@ from tinygram_bench.workloads.fanout.publishing import PUBLISHERS
 
 SUBSCRIBERS = (1, 300)
 BYTES = 100
-RATE_PER_S, DURATION_S = 50, 0.4
+RATE_PER_S, DURATION_S = 50, 0.2
 PUBLICATIONS = round(RATE_PER_S * DURATION_S)
-LOAD = ("--size", BYTES, "--duration", "400ms", "--rounds", 1)
+LOAD = ("--size", BYTES, "--duration", "200ms", "--rounds", 1)
 WAYS = [
     f"{known.runtime}/{known.implementation}/{known.name}/{strategy}"
     for known in PUBLISHERS
@@ -107,8 +107,8 @@ def test_a_schedule_is_kept_and_every_message_timed(paced: Done, way: str, count
     assert run["counters"]["messages"] == PUBLICATIONS * count
     latencies = Histogram.from_base64(run["histograms"]["latency_ns"])
     lasts = Histogram.from_base64(run["histograms"]["last_ns"])
-    # What is due in the first 15 % is not measured.
+    # What is due in the first 15 % is not measured: the first publication.
     assert latencies.count == lasts.count * count
-    assert lasts.count == PUBLICATIONS - 3
+    assert lasts.count == PUBLICATIONS - 1
     assert lasts.max_ns == latencies.max_ns
     assert lasts.min_ns >= latencies.min_ns > 0

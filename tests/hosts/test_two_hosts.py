@@ -26,19 +26,19 @@ LATEST_S = 60.0
 
 # What has no number of messages goes on for long enough on a host that stops for a while.
 WORKLOADS = {
-    "stream flat out in slices": ("stream", *STREAM, "--duration", "500ms"),
+    "stream flat out in slices": ("stream", *STREAM, "--duration", "300ms"),
     "stream paced in slices": ("stream", *STREAM, "--rate", "1k", "--duration", "200ms"),
     "stream paced alone": ("stream", *STREAM, "--rate", "1k", "--duration", "100ms", "--lone"),
     "stream of producers": (
         *("stream", "--only", "threads/tinygram/combine", "--rounds", 1),
-        *("--producers", 2, "--duration", "500ms"),
+        *("--producers", 2, "--duration", "300ms"),
     ),
     "stream on many connections": (
         *("stream", "--only", "asyncio/nodelay", "--rounds", 1, "--connections", 50),
         *("--rate", "5k", "--duration", "300ms"),
     ),
     "rr": (
-        *("rr", "--rounds", 1, "--callers", "1x2", "--duration", "1s", "--runtime", "native"),
+        *("rr", "--rounds", 1, "--callers", "1x2", "--duration", "300ms", "--runtime", "native"),
         *("--strategy", "nodelay", "--connections", "per-caller", "--sends-per-request", 1),
     ),
     "rr of event loops": (
@@ -52,11 +52,11 @@ WORKLOADS = {
     ),
     "echo of an event loop": (
         *("echo", "--rounds", 1, "--only", "asyncio/streams", "--size", 1000),
-        *("--duration", "1s"),
+        *("--duration", "300ms"),
     ),
     "echo": (
         *("echo", "--rounds", 1, "--only", "threads/recv", "--size", 1000),
-        *("--duration", "1s"),
+        *("--duration", "300ms"),
     ),
     "sizes": (
         *("sizes", "--rounds", 1, "--sizes", "1,1000", "--round-trips", "0,1"),
@@ -142,7 +142,7 @@ def test_a_client_that_dies_leaves_no_process_and_the_next_is_served(tmp_path: P
         process.communicate()
         wait_until(lambda: not children_of(server.pid), LATEST_S, "its processes have ended")
         next_one = Command(_folder(tmp_path), "stream")
-        done = next_one.run(*STREAM, "--duration", "1s", "--server", f"127.0.0.1:{port}")
+        done = next_one.run(*STREAM, "--duration", "300ms", "--server", f"127.0.0.1:{port}")
     assert done.code == 0, done.stderr
     assert time.monotonic() - killed_s < 2 * LATEST_S
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import importlib.util
 import os
 import socket
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
-
-import pytest
 
 import tinygram
 
@@ -152,6 +151,9 @@ async def wait_for(holds: Callable[[], bool]) -> None:
 
 
 def _uvloop_class() -> Any:
-    if os.environ.get("TINYGRAM_REQUIRE_ALL"):
+    if os.environ.get("TINYGRAM_REQUIRE_ALL") or importlib.util.find_spec("uvloop"):
         return importlib.import_module("uvloop").Loop
+    # Programs that tests start have set-ups, too, and most of them would import it for nothing.
+    import pytest
+
     return pytest.importorskip("uvloop").Loop

@@ -24,10 +24,7 @@ CALLS = (
 )
 CELL = ("--sizes", 1, "--round-trips", 1, "--no-local", "--pin", "none")
 LONG: dict[str, tuple[str, tuple[object, ...]]] = {
-    **{
-        f"rr {runtime}": ("tg-callers", (*CALLS, "--duration", "60s", "--runtime", runtime))
-        for runtime in ("threads", "asyncio", "native")
-    },
+    "rr native": ("tg-callers", (*CALLS, "--duration", "60s", "--runtime", "native")),
     "sizes": ("tg-client", (*CELL, "--samples", 1_000_000)),
     "echo ours": ("tg-client", ("--only", "runtime=native", "--duration", "60s", "--size", 100)),
     "echo another": (
@@ -60,7 +57,8 @@ def measuring(*whats: str) -> pytest.MarkDecorator:
     )
 
 
-@measuring(*LONG)
+# Every process of ours dies with the bench by one wish, whatever it does (orders.py).
+@measuring("rr native", "sizes", "echo another", "echo another's child")
 def test_no_process_outlives_a_killed_bench(
     command: Command, last: str, arguments: tuple[object, ...]
 ) -> None:

@@ -141,7 +141,7 @@ def test_a_figure_out_of_its_range_is_exit_1_and_one_that_is_not_known_4(
     arguments = ("--scenario", "one-write", "--rounds", "1", "--callers", "1x2", "--quiet")
     path = str(command.folder / "result.json")
     monkeypatch.setattr(
-        sys, "argv", ["tinygram", "rr", *arguments, "--duration", "1s", "--json", path]
+        sys, "argv", ["tinygram", "rr", *arguments, "--duration", "200ms", "--json", path]
     )
     with pytest.raises(SystemExit) as exited:
         main()

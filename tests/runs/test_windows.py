@@ -16,7 +16,7 @@ from tests.support.foreign_servers import peer
 PORT = 9_117
 SLICED = (
     # Long enough that a host which stops does not take all slices of a case.
-    *("--size", 100, "--workers", 1, "--slice", "20ms", "--duration", "500ms", "--rounds", 1),
+    *("--size", 100, "--workers", 1, "--slice", "20ms", "--duration", "300ms", "--rounds", 1),
     *("--only", "runtime=native,strategy=nodelay"),
 )
 CODE = "windows_restart"

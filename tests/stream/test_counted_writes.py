@@ -30,9 +30,11 @@ SEED = 5
 LONGEST_S = 120.0
 ROUNDED_S = 1e-6
 """The kernel's trace tells times in whole microseconds."""
+# But for one option of the socket, `nagle` is written as `nodelay` is.
 WAYS = [
     (runtime.name, runtime.implementation, str(strategy))
     for runtime, strategy in runtimes.all_ways()
+    if strategy.name != "nagle"
 ]
 
 

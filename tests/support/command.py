@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.support.processes import Started
+from tests.support.processes import LOOKS_EVERY_S, Started
 from tests.support.waiting import GONE_S, wait_until
 
 _STOPPED = re.compile(
@@ -126,6 +126,7 @@ class Command(Started):
             lambda: not self.processes() and not list(self.temporary.iterdir()),
             GONE_S,
             lambda: f"nothing is left of {self.processes()}, {list(self.temporary.iterdir())}",
+            LOOKS_EVERY_S,
         )
         assert [path.name for path in self.folder.glob(".tinygram-*")] == []
 

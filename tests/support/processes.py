@@ -22,6 +22,8 @@ from tests.support.waiting import GONE_S, LONGEST_S, wait_until
 _ROOT = Path(__file__).parents[2]
 _MARK = "TINYGRAM_TEST_MARK"
 _APPEARS_S = 60.0
+LOOKS_EVERY_S = 0.025
+"""How often whoever only waits asks for the processes: all of the host are looked at each time."""
 _KNOWN_S = 0.5
 """How long a process that bears no mark is passed over: none gets one later, but its number may
 become another's.
@@ -69,7 +71,7 @@ class Started:
 
     def _name_of(self, pid: str) -> str | None:
         """The name of a living process that bears the mark; None of any other."""
-        # Whoever waits asks every 10 ms, of every process: hence neither pathlib nor buffers.
+        # Whoever waits asks time and again, of every process: hence neither pathlib nor buffers.
         try:
             with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:
                 environment = file.readall()
@@ -107,13 +109,16 @@ class Started:
             ]
             return bool(pids)
 
-        wait_until(is_there, _APPEARS_S, f"a process {name} appears")
+        wait_until(is_there, _APPEARS_S, f"a process {name} appears", LOOKS_EVERY_S)
         return pids[0]
 
     def wait_gone(self) -> None:
         """Assert that no process is left, or soon none."""
         wait_until(
-            lambda: not self.processes(), GONE_S, lambda: f"nothing is left of {self.processes()}"
+            lambda: not self.processes(),
+            GONE_S,
+            lambda: f"nothing is left of {self.processes()}",
+            LOOKS_EVERY_S,
         )
 
     def end(self) -> None:

@@ -12,11 +12,14 @@ LONGEST_S = 300.0
 
 
 def wait_until(
-    condition: Callable[[], bool], seconds: float, what: str | Callable[[], str]
+    condition: Callable[[], bool],
+    seconds: float,
+    what: str | Callable[[], str],
+    every_s: float = 0.01,
 ) -> None:
-    """Ask every 10 ms; AssertionError when it did not come true within `seconds`."""
+    """Ask every `every_s`; AssertionError when it did not come true within `seconds`."""
     give_up_s = time.monotonic() + seconds
     while not condition():
         said = what if isinstance(what, str) else what()
         assert time.monotonic() < give_up_s, f"not within {seconds} s: {said}"
-        time.sleep(0.01)
+        time.sleep(every_s)

@@ -16,7 +16,7 @@ from tests.support.serve_command import serving
 WAYS = ("--only", "loop/nodelay", "--only", "asyncio/tinygram/adaptive", "--rounds", 1)
 PACED = ("--rate", "1k", "--duration", "200ms")
 RR = (
-    *("rr", "--rounds", 1, "--callers", "1x2", "--duration", "1s", "--runtime", "asyncio"),
+    *("rr", "--rounds", 1, "--callers", "1x2", "--duration", "300ms", "--runtime", "asyncio"),
     *("--strategy", "nodelay", "--connections", "per-caller", "--sends-per-request", 1),
 )
 ECHO = ("echo", "--rounds", 1, "--only", "threads/recv", "--size", 1000, "--duration", "300ms")
@@ -24,20 +24,20 @@ LATEST_S = 60.0
 """Far more than it takes to tell, and half of what a run may take that nobody ends."""
 # Flat out long enough for a host that stops either end for some slices.
 LOADS: dict[str, tuple[object, ...]] = {
-    "in reverse, flat out in slices": ("stream", "--reverse", *WAYS, "--duration", "500ms"),
+    "in reverse, flat out in slices": ("stream", "--reverse", *WAYS, "--duration", "300ms"),
     "in reverse, flat out alone": ("stream", "--reverse", *WAYS, "--messages", 20_000),
     "in reverse, paced in slices": ("stream", "--reverse", *WAYS, *PACED),
     "in reverse, paced alone": ("stream", "--reverse", *WAYS, *PACED, "--lone"),
     "in reverse, of producers": (
         *("stream", "--reverse", "--only", "threads/tinygram/combine", "--rounds", 1),
-        *("--producers", 2, "--duration", "500ms"),
+        *("--producers", 2, "--duration", "300ms"),
     ),
-    "over TLS, flat out": ("stream", "--tls", *WAYS, "--duration", "500ms"),
+    "over TLS, flat out": ("stream", "--tls", *WAYS, "--duration", "300ms"),
     "over TLS, paced": ("stream", "--tls", *WAYS, *PACED),
     "in reverse over TLS": ("stream", "--tls", "--reverse", *WAYS, *PACED),
     "in both directions, flat out": (
         *("stream", "--bidirectional", *WAYS),
-        *("--duration", "500ms", "--timeout", "30s"),
+        *("--duration", "300ms", "--timeout", "30s"),
     ),
     "in both directions over TLS": ("stream", "--bidirectional", "--tls", *WAYS, *PACED),
     "calls over TLS": (*RR, "--tls"),

@@ -6,6 +6,8 @@ import asyncio
 import socket
 import ssl
 import threading
+from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -19,20 +21,55 @@ from tests.library.setups import (
     receive_rest,
     wait_for,
 )
-from tests.library.wires import STALLED, Pair, anonymous, receive_all
+from tests.library.wires import LONGEST_S, Pair, anonymous, receive_all
 
 import tinygram
 
 BOUND = 100_000
+BUFFER_BYTES = 128 << 10
+"""What each buffer of a narrow pair is asked to hold; Linux gives twice as much, and no more."""
+STALLED = 1 << 20
+"""More bytes than all buffers of a narrow pair hold."""
+
+
+@pytest.fixture(params=["unix", "tcp"])
+def narrow(request: pytest.FixtureRequest) -> Iterator[Pair]:
+    """The same as `pair`, with buffers that do not grow, and so are soon full."""
+    if request.param == "unix":
+        ours, peer = map(narrowed, socket.socketpair())
+    else:
+        # Who is accepted has the buffers of who listens, whose size is told when connecting.
+        with narrowed(socket.socket()) as listening:
+            listening.bind(("127.0.0.1", 0))
+            listening.listen()
+            ours = narrowed(socket.socket())
+            ours.connect(listening.getsockname())
+            peer, _ = listening.accept()
+    ours.settimeout(LONGEST_S)
+    peer.settimeout(LONGEST_S)
+    with ours, peer:
+        yield ours, peer
+
+
+def narrowed(sock: socket.socket) -> socket.socket:
+    for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+        sock.setsockopt(socket.SOL_SOCKET, option, BUFFER_BYTES)
+    return sock
+
+
+@cache
+def numbered() -> bytes:
+    """Almost as many bytes: numbers of ten bytes each, none of them twice."""
+    return b"".join(b"%09d;" % number for number in range(STALLED // 10))
 
 
 @pytest.mark.parametrize("yields", [False, True], ids=["in one go", "over iterations"])
 @pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=str)
 def test_a_stalled_reader_with_a_bound(
-    setup: Setup, pair: Pair, strategy: tinygram.Strategy, yields: bool
+    setup: Setup, narrow: Pair, strategy: tinygram.Strategy, yields: bool
 ) -> None:
     """cpython #127655: memory grew without bound. Here: BufferError; what was accepted arrives."""
-    ours, peer = pair
+    ours, peer = narrow
 
     async def program(connect: Connector) -> None:
         protocol = Recorder()
@@ -62,10 +99,10 @@ def test_a_stalled_reader_with_a_bound(
     setup.run(program, strategy=strategy, max_buffered_bytes=BOUND)
 
 
-def test_after_a_refusal_drain_waits_for_room(setup: Setup, pair: Pair) -> None:
+def test_after_a_refusal_drain_waits_for_room(setup: Setup, narrow: Pair) -> None:
     """The bound may lie below the water mark: `drain` must wait all the same."""
-    ours, peer = pair
-    sent = b"".join(b"%09d;" % number for number in range(STALLED // 10))
+    ours, peer = narrow
+    sent = numbered()
 
     async def program(connect: Connector) -> None:
         _, writer = await connect.streams(ours)
@@ -88,10 +125,10 @@ def test_after_a_refusal_drain_waits_for_room(setup: Setup, pair: Pair) -> None:
     setup.run(program, max_buffered_bytes=1000)
 
 
-def test_who_waits_when_paused_is_never_refused(setup: Setup, pair: Pair) -> None:
+def test_who_waits_when_paused_is_never_refused(setup: Setup, narrow: Pair) -> None:
     """Writing is paused before the bound is reached, wherever the water marks lie."""
-    ours, peer = pair
-    sent = b"".join(b"%09d;" % number for number in range(STALLED // 10))
+    ours, peer = narrow
+    sent = numbered()
 
     async def program(connect: Connector) -> None:
         _, writer = await connect.streams(ours)
@@ -177,10 +214,10 @@ def test_a_message_that_never_fits_is_refused_as_such(setup: Setup, pair: Pair) 
 
 @pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=str)
 def test_a_stalled_reader_without_a_bound(
-    setup: Setup, pair: Pair, strategy: tinygram.Strategy
+    setup: Setup, narrow: Pair, strategy: tinygram.Strategy
 ) -> None:
     """cpython #127655: `pause_writing` is called, once; what is held counts."""
-    ours, peer = pair
+    ours, peer = narrow
 
     async def program(connect: Connector) -> None:
         protocol = Recorder()
@@ -203,9 +240,9 @@ def test_a_stalled_reader_without_a_bound(
     setup.run(program, strategy=strategy)
 
 
-def test_a_stalled_reader_of_a_connection_that_is_being_closed(setup: Setup, pair: Pair) -> None:
+def test_a_stalled_reader_of_a_connection_that_is_being_closed(setup: Setup, narrow: Pair) -> None:
     """cpython #127655: also where messages are held by the event loop's own transport alone."""
-    ours, peer = pair
+    ours, peer = narrow
 
     async def program(connect: Connector) -> None:
         protocol = Recorder()
@@ -224,7 +261,7 @@ def test_a_stalled_reader_of_a_connection_that_is_being_closed(setup: Setup, pai
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=str)
-def test_both_sides_only_write(setup: Setup, pair: Pair, strategy: tinygram.Strategy) -> None:
+def test_both_sides_only_write(setup: Setup, narrow: Pair, strategy: tinygram.Strategy) -> None:
     """go-redis #4002: each waited for the other to read. A transport reads while it writes."""
     total = STALLED
 
@@ -246,7 +283,7 @@ def test_both_sides_only_write(setup: Setup, pair: Pair, strategy: tinygram.Stra
     async def program(connect: Connector) -> None:
         ends = [Writes(), Writes()]
         transports = [
-            await connect.protocol(end, sock) for end, sock in zip(ends, pair, strict=True)
+            await connect.protocol(end, sock) for end, sock in zip(ends, narrow, strict=True)
         ]
         await asyncio.gather(*map(write_all, ends, transports))
         await wait_for(lambda: all(len(end.received) == total for end in ends))

@@ -26,13 +26,13 @@ def both_ways(folder: Path, *options: object) -> Done:
 
 # Flat out so long that a host which stops does not take all slices of a way.
 LOADS: dict[str, tuple[object, ...]] = {
-    "flat out": ("--duration", "500ms", *TWO),
+    "flat out": ("--duration", "300ms", *TWO),
     "paced": ("--rate", "1k", "--duration", "100ms", *TWO),
-    "of producers": ("--producers", 2, "--duration", "1s", "--only", "threads/tinygram/combine"),
+    "of producers": ("--producers", 2, "--duration", "300ms", "--only", "threads/tinygram/combine"),
     "over TLS": ("--tls", "--rate", "1k", "--duration", "100ms", *TWO),
     "over a link": ("--link", "lan-1g", "--rate", "1k", "--duration", "100ms", *TWO),
     "from processes and natively": (
-        *("--duration", "500ms", "--only", "processes/nodelay", "--only", "native/tick"),
+        *("--duration", "300ms", "--only", "processes/nodelay", "--only", "native/tick"),
         *("--only", "threads/nodelay"),
     ),
 }
@@ -122,7 +122,7 @@ def test_where_one_direction_dies_the_other_is_no_result(tmp_path: Path) -> None
 
 def test_a_stored_result_is_measured_again_in_both_directions(tmp_path: Path) -> None:
     # Long enough for a host that stops either end for some slices.
-    done = both_ways(tmp_path, "--duration", "500ms", "--only", "loop/nodelay")
+    done = both_ways(tmp_path, "--duration", "300ms", "--only", "loop/nodelay")
     assert done.code == 0, done.stderr
     again = tmp_path / "again"
     again.mkdir()

@@ -61,11 +61,11 @@ def test_every_runtime_sends_from_the_far_end(every_runtime: Done, way: str) -> 
 TWO = ("--only", "loop/nodelay", "--only", "asyncio/tinygram/adaptive")
 # Flat out so long that a host which stops does not take all slices of a way.
 LOADS: dict[str, tuple[object, ...]] = {
-    "flat out in slices": ("--duration", "500ms", *TWO),
+    "flat out in slices": ("--duration", "300ms", *TWO),
     "paced in slices": ("--rate", "1k", "--duration", "100ms", *TWO),
     "paced alone": ("--rate", "1k", "--duration", "100ms", "--lone", *TWO),
     "of several producers": (
-        *("--producers", 3, "--duration", "500ms"),
+        *("--producers", 3, "--duration", "300ms"),
         *("--only", "threads/tinygram/combine", "--only", "threads/nodelay"),
     ),
     "over TLS": ("--tls", "--rate", "1k", "--duration", "100ms", *TWO),

@@ -16,7 +16,8 @@ LONG_RUN = ("--rate", 1_000, "--duration", "60s")
 STARTED_S = 60.0
 
 
-@pytest.mark.parametrize("runtime", ["threads", "asyncio", "processes", "native"])
+# The bench ends a sender in one way, whatever its runtime; one of them has forked a process.
+@pytest.mark.parametrize("runtime", ["threads", "processes"])
 def test_before_the_first_run_is_finished_nothing_is_claimed(
     command: Command, runtime: str
 ) -> None:

@@ -12,6 +12,7 @@ miss as seldom as one look of another plan does (decision 0024).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from math import comb
 from statistics import median
 
@@ -19,18 +20,18 @@ from tinygram_bench.model.result import Figure, Plan
 
 TARGET_COVERAGE = 0.95
 LOOKS = (8, 12, 18, 27, 40)
-"""After so many rounds a plan with `until_share` looks whether it ends."""
+"""The numbers of rounds after which a plan with `until_share` looks whether it ends."""
 
 
 def looks_of(plan: Plan) -> int:
-    """At how many looks the plan may end: at 1, its end, unless it has `until_share`."""
+    """At how many looks the plan may end: at one, its last round, unless it has `until_share`."""
     return 1 if plan.until_share is None else len(LOOKS)
 
 
 def figure_of(values: Sequence[float], looks: int = 1) -> Figure:
     """The median of `values` and the ends of its interval; ValueError when there are none.
 
-    `looks`: those of the plan that the values are of.
+    `looks`: at how many looks the plan of these values may end.
     """
     if not values:
         raise ValueError("a figure needs at least one value")
@@ -42,8 +43,8 @@ def figure_of(values: Sequence[float], looks: int = 1) -> Figure:
 def confidence_of(count: int, looks: int = 1) -> float:
     """How often `figure_of(count values, looks)` encloses the true median: 0 … 1.
 
-    With several looks it is that often at least: each of the others may miss, too (union bound).
-    Before the first of LOOKS there was none, and a plan that ends there has no more.
+    With several looks it is a lower bound: each of the others may miss, too (union bound). A plan
+    that ends before the first of LOOKS had no other look.
     """
     if not count:
         return 0.0
@@ -51,11 +52,13 @@ def confidence_of(count: int, looks: int = 1) -> float:
     return coverage(count, interval_rank(count, looks)) - others * _most_missed(looks)
 
 
+@cache
 def interval_rank(count: int, looks: int = 1) -> int:
     """The rank, from 1, of the interval's ends counted from either side.
 
-    It is the narrowest symmetric interval that covers at least 95 %, 99 % with five looks; where
-    even the whole range covers less (five values or fewer, or seven), it is the whole range.
+    The interval is the narrowest symmetric one that covers at least 95 %, 99 % with five looks;
+    where even the whole range covers less (five values or fewer, seven with five looks), it is the
+    whole range.
     """
     target = 1 - _most_missed(looks)
     ranks = range(1, (count + 1) // 2 + 1)
@@ -69,5 +72,5 @@ def coverage(count: int, rank: int) -> float:
 
 
 def _most_missed(looks: int) -> float:
-    """How often each of as many looks may miss the median."""
+    """How often each of `looks` looks may miss the median."""
     return (1 - TARGET_COVERAGE) / looks
