@@ -37,7 +37,7 @@ _LARGE = bytes(60_000)
 _BURSTS = 10
 """Bursts of 64 messages in a measurement; all of them stay held."""
 _SPACED_S = 60e-6
-"""Between two messages: the receiver has fallen asleep by then."""
+"""The time between two messages: the receiver has fallen asleep by then."""
 _LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
     "resting": lambda: tinygram.new_event_loop(asyncio.SelectorEventLoop),
     "foreign": uvloop.Loop,

@@ -152,7 +152,7 @@ class _Bench:
                 cpu_ns = link.take_traffic().counters.get("relay_cpu_ns")
             if cpu_ns is None:
                 return Row(what, "no relay", _NOTHING, True)
-            # What it takes while nothing is sent is in it, too.
+            # CPU time while nothing is sent is included.
             shares.append(cpu_ns / took_ns)
         share = median(shares)
         found = f"{share:.0%} ({min(shares):.0%} to {max(shares):.0%}) of a core"

@@ -42,7 +42,7 @@ def flat_out_case(
 
 
 def stream_options(only: str) -> StreamOptions:
-    """Those of `tinygram stream --only ONLY` on loopback, both ends apart.
+    """The options of `tinygram stream --only ONLY` on loopback, both ends apart.
 
     No number of messages, rate or duration is in them: the caller says which of these there are.
     """
@@ -127,13 +127,13 @@ def side_by_side(
 
 
 def show_environment(congestion_control: str) -> None:
-    """Print on what this is measured, and the command."""
+    """Print the machine on which this is measured, and the command."""
     print(environment_words(congestion_control))
     print(shlex.join(sys.orig_argv), flush=True)
 
 
 def environment_words(congestion_control: str) -> str:
-    """On what this is measured."""
+    """The machine on which this is measured."""
     facts = environment(congestion_control)
     is_awake = facts["cpu_latency_limit_us"] == 0
     cores = "kept awake" if is_awake else "that may sleep while idle"

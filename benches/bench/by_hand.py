@@ -203,7 +203,7 @@ WAYS: dict[str, tuple[Callable[..., None], int]] = {
     "asyncio/nodelay": (_in_tasks(_await_each), 200_000),
     "asyncio/coalesce:10us": (_in_tasks(join_queued), 300_000),
 }
-"""Each way's function that sends by hand, and how many messages one run has."""
+"""Way → its function that sends by hand, and how many messages one run has."""
 
 
 if __name__ == "__main__":

@@ -116,7 +116,7 @@ def _started(words: list[str]) -> Iterator[subprocess.Popen[str]]:
 
 @contextmanager
 def _server(request_bytes: int, reply_bytes: int, control: str = "cubic") -> Iterator[int]:
-    """A native server of ours; its port."""
+    """Run a native server of ours; yields its port."""
     words = [sys.executable, "-m", "tinygram_bench", "serve", "rr"]
     sizes = ["--request", str(request_bytes), "--reply", str(reply_bytes)]
     with _started([*words, *sizes, "--congestion-control", control]) as process:
@@ -191,7 +191,7 @@ def _ours_p50_us(port: int, control: str) -> float:
 
 
 def _sockperf_p50_us(port: int) -> float:
-    """The full round trip, which sockperf halves unless told; TCP_NODELAY is its default."""
+    """The full round trip, which sockperf halves unless told not to; TCP_NODELAY is its default."""
     told = ["--tcp", "-i", "127.0.0.1", "-p", str(port), "-m", str(_PING_BYTES)]
     said = _said_by(["sockperf", "ping-pong", *told, "-t", str(_PING_S), "--full-rtt"])
     found = _SOCKPERF_P50.search(said)

@@ -48,7 +48,7 @@ def main() -> int:
 
 
 def _compared(bench: Bench, cases: Sequence[Case], native: str, asked: float) -> Row:
-    """How many times as fast `native` is as the best Python row; says so."""
+    """How many times as fast `native` is as the best Python row; prints that, too."""
     rates = {way_of(case): list[float]() for case in cases}
     for round in range(_ROUNDS):
         for case in random.Random(f"{_SEED}/{round}").sample(cases, len(cases)):

@@ -63,7 +63,7 @@ _NATIVE, _LOOP = "native", "loop"
 
 @dataclass(frozen=True)
 class Paced:
-    """What one run found: medians in µs, and which share of the messages left alone."""
+    """The figures of one run: medians in µs, and the share of messages that left alone."""
 
     latency_p50_us: float
     error_p50_us: float = 0.0

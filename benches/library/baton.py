@@ -15,7 +15,7 @@ from tinygram_bench.runs.slices import SETTLING_SHARE
 
 
 class Role(Value, frozen=True):
-    """What a process is to be: the words after its name.
+    """The role of a process: the words after its name.
 
     `port`: where its far end listens. `notes_fd`: the file that a far end leaves its notes in.
     """
@@ -44,7 +44,7 @@ class Took(Value, frozen=True):
 
 
 def run_side(act: Callable[[Role, Orders], None]) -> int:
-    """Be what the channel says, until it ends; the exit status."""
+    """Play the role that the channel names, until it ends. Returns the exit status."""
     return carry_out("tg-side", Role, act)
 
 

@@ -42,7 +42,7 @@ from tinygram_bench.workloads.stream.order import ReceiverOrder
 
 _BENCHES = Path(__file__).parents[1]
 OLDER_FOLDER = Path(sys.prefix) / OLDER
-"""Where an older uvloop is, which no other program finds."""
+"""The folder of an older uvloop, which no other program finds."""
 _LIMIT_S = 60.0
 _INTERVAL_NS = 1_000_000
 """Between paced messages; the first is due so long after its turn has begun."""
@@ -60,7 +60,7 @@ class Exchanged:
 
 
 class Notes:
-    """What a far end read, and when."""
+    """The reads of a far end, and their times."""
 
     def __init__(self, data: bytes) -> None:
         pairs = array("Q", data)
@@ -94,7 +94,7 @@ class Kind:
 
 
 class Side:
-    """A side that is up with its far end, and acts in its turns alone."""
+    """A side that is up with its far end, and acts only in its turns."""
 
     def __init__(self, stack: ExitStack, words: str, kind: Kind) -> None:
         """Start its far end; both end with `stack`."""
@@ -121,7 +121,7 @@ class Side:
         self._heard(self._near, Ready, self._near, self._far)
 
     def turn(self, count: int) -> int:
-        """Let it exchange so many messages; how long it took, ns. Raises RunError."""
+        """Let it exchange so many messages. Returns how long that took, in ns. Raises RunError."""
         self._near.tell(Turn(count))
         took = self._heard(self._near, Took, self._near, self._far)
         self._turns.append(Exchanged(self._sent, count, took))

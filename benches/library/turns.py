@@ -28,7 +28,7 @@ _GROWTH = 4
 
 
 def rounds(sides: Mapping[str, tuple[str, Kind]], number: int, cycles: int) -> Iterator[Costs]:
-    """What every slice of the sides cost, round by round. Raises RunError.
+    """The cost of every slice of the sides, round by round. Raises RunError.
 
     `sides`: by name, the words and the kind of each.
     """
@@ -52,7 +52,7 @@ def ratio_of(rounds: Sequence[Costs], above: str, below: str) -> Figure:
 
 
 def cost_of(rounds: Sequence[Costs], side: str) -> Figure:
-    """What it cost, in ns: the median slice of each round."""
+    """The cost of a side, in ns: the median slice of each round."""
     return figure_of([median(cost for cost in costs[side] if cost) for costs in rounds])
 
 

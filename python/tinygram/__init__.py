@@ -1,4 +1,4 @@
-"""Send many small messages over TCP, as few writes as it takes, and none later than it must be.
+"""Send many small messages over TCP in as few writes as it takes, none later than it must be.
 
 The library half of tinygram; the bench half is `tinygram_bench`, run as the command `tinygram`.
 """
@@ -53,13 +53,13 @@ __all__ = [
 __all__ += strategies.__all__
 
 _OF_LOOPS = {"Transport": "transport", "new_event_loop": "loop"}
-"""Where in `aio` they are; what else is not here is in its `streams`."""
+"""Name → its module in `aio`; all other names that are imported when asked for are in `streams`."""
 
 
-if not TYPE_CHECKING:  # Or any name would do for a type checker.
+if not TYPE_CHECKING:  # Otherwise a type checker would accept any name.
 
     def __getattr__(name: str) -> Any:
-        """What is for event loops: a program that has none starts sooner without asyncio."""
+        """Import what event loops need when asked for; without asyncio, programs start sooner."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         module = import_module(f"tinygram.aio.{_OF_LOOPS.get(name, 'streams')}")
@@ -68,5 +68,5 @@ if not TYPE_CHECKING:  # Or any name would do for a type checker.
 
 
 def __dir__() -> list[str]:
-    """All names, those of event loops as well, for completion in a shell."""
+    """All names, including those for event loops, for completion in a shell."""
     return sorted({*globals(), *__all__})

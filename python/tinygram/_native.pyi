@@ -237,9 +237,9 @@ class Outbox:
         """Write all that is held, through the transport below where the kernel does not take it."""
 
     def hand_over(self, is_closing: bool) -> None:
-        """From now on messages go straight to the transport below, and before what is held.
+        """From now on messages go straight to the transport below; what is held goes there first.
 
-        One that is closing takes nothing.
+        A transport that is closing takes nothing.
         """
 
     def end(self, writes_last: bool) -> int:

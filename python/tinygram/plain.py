@@ -19,13 +19,14 @@ class Batch(_native.Batch):
     """Sends or holds messages for one connected socket; made by `batch`.
 
     What is held leaves when `max_bytes` have gathered, when `poll` is called at or after
-    `deadline_ns`, at `flush`, and at the end of the `with` block. `send` sees to it too, but where
-    messages come fast it reads the clock for some of them only: it may notice a deadline as late
-    as at the kernel's next clock tick (1 to 10 ms). One thread at a time may use it.
+    `deadline_ns`, at `flush`, and at the end of the `with` block. `send` checks the deadline, too,
+    but where messages come fast it reads the clock only for some of them, and may notice a deadline
+    as late as at the kernel's next clock tick (1 to 10 ms). Only one thread at a time may use a
+    batch.
 
-    After the end of the block `send` raises ValueError, for nobody would write what it holds; a new
-    `with` block takes messages again. Bytes that bypass the batch, by `sock.send` or `os.write` on
-    the same descriptor, overtake those that are held: call `flush` before.
+    After the end of the block `send` raises ValueError, since nobody would write what it holds; a
+    new `with` block takes messages again. Bytes that bypass the batch, by `sock.send` or `os.write`
+    on the same descriptor, overtake held messages: call `flush` first.
     """
 
     _sock: socket.socket
@@ -39,7 +40,7 @@ class Batch(_native.Batch):
         max_hold_us: float | None = None,
         max_buffered_bytes: int | None = None,
     ) -> Self:
-        """Like `batch`."""
+        """Make a batch; see `batch` for the arguments and the errors."""
         native = native_knobs(strategy, max_bytes, max_hold_us, max_buffered_bytes)
         check_connected_stream(sock)
         timeout_s = sock.gettimeout()
@@ -64,11 +65,11 @@ class Batch(_native.Batch):
             )
 
     def stats(self) -> Stats:
-        """Count messages, writes and bytes so far, and say why each write happened."""
+        """Return the numbers of messages, writes and bytes so far, and of writes by reason."""
         return stats_of(self)
 
     def __enter__(self) -> Self:
-        """Begin a block, at whose end what is held is written."""
+        """Begin a block, at the end of which held messages are written."""
         self._begin_block()
         return self
 
@@ -78,9 +79,9 @@ class Batch(_native.Batch):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Write what is held, also when the block failed, and take no more messages.
+        """Write what is held, even when the block failed, and take no more messages.
 
-        Raises as `flush`, which may be called again.
+        Raises what `flush` raises; `flush` may then be called again.
         """
         self._end_block()
         self.flush()
@@ -100,15 +101,15 @@ def batch(
             for message in messages:
                 out.send(message)
 
-    Messages that are there already cost less by `out.send_many(messages)`.
+    For messages that exist already, `out.send_many(messages)` costs less.
 
-    A loop that waits for more to send waits until `out.deadline_ns` at most and then calls
-    `out.poll()`, so that nothing is held beyond its time.
+    A loop that waits for more to send should wait until `out.deadline_ns` (CLOCK_MONOTONIC) at the
+    latest and then call `out.poll()`, so that nothing is held beyond its time.
 
-    `strategy` says when messages leave, `max_bytes` at which size a batch leaves at once,
-    `max_hold_us` after how many microseconds at most (None: as the strategy says), and
-    `max_buffered_bytes` how much is held at most for a peer that takes nothing (None: no limit).
-    Raises ValueError or TypeError for a socket or a knob that cannot be used.
+    `strategy` says when messages leave. A batch of `max_bytes` leaves at once, no message is held
+    longer than `max_hold_us` microseconds (None: as the strategy says), and at most
+    `max_buffered_bytes` are held for a peer that takes nothing (None: no limit). Raises ValueError
+    or TypeError for a socket or a knob that cannot be used.
     """
     return Batch(
         sock,

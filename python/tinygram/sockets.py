@@ -1,4 +1,4 @@
-"""The checks of a socket, and the one option that a strategy needs."""
+"""The checks of a socket, and the socket option that a strategy needs."""
 
 from __future__ import annotations
 
@@ -27,6 +27,6 @@ def check_connected_stream(sock: socket.socket) -> None:
 
 
 def set_nodelay(sock: socket.socket, strategy: Strategy) -> None:
-    """Set TCP_NODELAY as the strategy wants it; Unix sockets have none."""
+    """Set TCP_NODELAY as the strategy needs it; Unix sockets do not have this option."""
     if sock.family in (socket.AF_INET, socket.AF_INET6):
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, int(strategy != nagle))

@@ -15,8 +15,8 @@ class Stats(NamedTuple):
     - `writes`: system calls that took bytes, and batches that the transport below took.
     - `bytes`: bytes written.
     - `overruns`: batches that left after their deadline.
-    - `flushes`: writes by reason: each_message, idle, full, tick, deadline, asked, writable.
-    - `holds`: how long the first message of each held batch was held: nanoseconds, one digit.
+    - `flushes`: writes by reason: each_message, idle, full, tick, deadline, asked or writable.
+    - `holds`: how long each held batch's first message was held, in ns to one significant digit.
     """
 
     messages: int

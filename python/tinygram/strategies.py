@@ -21,22 +21,24 @@ __all__ = [
 class Strategy(NamedTuple):
     """The rule for when messages leave: one of these values, or what one of these functions makes.
 
-    - `tinygram.adaptive`, the default: the first message of an event loop's iteration at once when
-      the loop had rested and messages come singly; what follows in it at its end, in one write;
-      later, up to 300 µs, where messages come as fast as the loop lets them.
-    - `tinygram.tick`: at the end of the iteration; in a plain loop at `poll` and `flush`.
-    - `tinygram.combine`: threads only; what gathers during a write leaves in the next one.
-    - `tinygram.coalesce(hold_us)`: when the first message has waited so many microseconds.
-    - `tinygram.competitive(price_us)`: when all held messages together have waited so many
+    - `tinygram.adaptive`, the default: the first message of an event loop's iteration leaves at
+      once when the loop had rested and messages come singly; what follows in that iteration leaves
+      at its end, in one write, or up to 300 µs later where messages come as fast as the loop lets
+      them.
+    - `tinygram.tick`: at the end of the iteration; in a plain loop, at `poll` and `flush`.
+    - `tinygram.combine`: for threads only; what gathers during a write leaves in the next one.
+    - `tinygram.coalesce(hold_us)`: when the first message has waited this many microseconds.
+    - `tinygram.competitive(price_us)`: when all held messages together have waited this many
       microseconds, which is what a write is worth.
-    - `tinygram.nodelay`: each message by itself, TCP_NODELAY on.
-    - `tinygram.nagle`: each message by itself, TCP_NODELAY off: the kernel gathers (RFC 896).
+    - `tinygram.nodelay`: each message in a write of its own, with TCP_NODELAY on.
+    - `tinygram.nagle`: each message in a write of its own, with TCP_NODELAY off: the kernel gathers
+      (RFC 896).
 
     It is a named tuple:
 
-    - `name`: one of the names above; `coalesce` alone has a hold, `competitive` alone a price.
-    - `hold_ns`: how long the first message waits, in nanoseconds.
-    - `price_ns`: how much delay of messages a write is worth, in nanoseconds.
+    - `name`: one of the names above; only `coalesce` has a hold, only `competitive` a price.
+    - `hold_ns`: how long the first message waits, in nanoseconds; None without a hold.
+    - `price_ns`: how much delay of messages a write is worth, in ns; None without a price.
 
     `str(strategy)` is its name on the command line, `coalesce:10us` for example.
     """
@@ -47,17 +49,17 @@ class Strategy(NamedTuple):
 
     @property
     def hold_us(self) -> float | None:
-        """How long the first message waits, in microseconds."""
+        """How long the first message waits, in microseconds; None without a hold."""
         return None if self.hold_ns is None else self.hold_ns / 1000
 
     @property
     def price_us(self) -> float | None:
-        """How much delay of messages a write is worth, in microseconds."""
+        """How much delay of messages a write is worth, in microseconds; None without a price."""
         return None if self.price_ns is None else self.price_ns / 1000
 
     @property
     def duration_ns(self) -> int | None:
-        """The duration in its name, its hold or its price, in nanoseconds: no hold is longer."""
+        """The hold or the price, in ns (None: has neither); no message is held longer than that."""
         return self.price_ns if self.hold_ns is None else self.hold_ns
 
     def __str__(self) -> str:
@@ -75,26 +77,26 @@ class Strategy(NamedTuple):
 
 
 nodelay = Strategy("nodelay")
-"""A write per message, TCP_NODELAY on."""
+"""Each message in a write of its own, with TCP_NODELAY on."""
 
 nagle = Strategy("nagle")
-"""A write per message, TCP_NODELAY off: the kernel gathers (RFC 896)."""
+"""Each message in a write of its own, with TCP_NODELAY off: the kernel gathers (RFC 896)."""
 
 tick = Strategy("tick")
 """One write at the end of the event loop's iteration."""
 
 combine = Strategy("combine")
-"""Threads only: what gathers during a write leaves in the next one."""
+"""For threads only: what gathers during a write leaves in the next one."""
 
 adaptive = Strategy("adaptive")
-"""At once when idle, else at the iteration's end, later where waiting makes all come faster."""
+"""At once when idle, else at the iteration's end, or later where waiting makes all faster."""
 
 
 def coalesce(hold_us: float) -> Strategy:
     """Hold messages until the first one has waited `hold_us` microseconds.
 
-    It is rounded to whole nanoseconds. Raises ValueError unless it is between 0.001 and 3.6e9 (an
-    hour), TypeError when it is no number.
+    `hold_us` is rounded to whole nanoseconds. Raises ValueError unless it is between 0.001 and
+    3.6e9 (an hour), and TypeError when it is not a number.
     """
     return Strategy("coalesce", _duration_ns("hold_us", hold_us))
 
@@ -102,14 +104,14 @@ def coalesce(hold_us: float) -> Strategy:
 def competitive(price_us: float) -> Strategy:
     """Hold messages until all of them together have waited `price_us` microseconds.
 
-    The price is what a write is worth: how much delay of messages it may cost to save one. A
-    message alone waits for `price_us`, of ten at once each for a tenth of it. For the sum of all
-    delays and of the price of each write this is never worse than twice the best that could be done
-    if all messages were known beforehand. That is proven for writes at the deadlines exactly; a
-    timer that is late adds its lateness, for each message that was due.
+    The price is what a write is worth: how much delay of messages may be spent to save one write. A
+    lone message waits for `price_us`; of ten messages at once, each waits for a tenth of that. The
+    sum of all delays and of the prices of all writes is never more than twice the least that would
+    be possible if all messages were known beforehand. This is proven for writes exactly at the
+    deadlines; a timer that is late adds its lateness for each message that was due.
 
-    It is rounded to whole nanoseconds. Raises ValueError unless it is between 0.001 and 3.6e9 (an
-    hour), TypeError when it is no number.
+    `price_us` is rounded to whole nanoseconds. Raises ValueError unless it is between 0.001 and
+    3.6e9 (an hour), and TypeError when it is not a number.
     """
     return Strategy("competitive", price_ns=_duration_ns("price_us", price_us))
 
@@ -123,8 +125,8 @@ ALL = (
     nodelay,
     nagle,
 )
-"""Every strategy; those that have a duration, with one of theirs. To add one: its value above and
-here, and its name in `__all__` (CONTRIBUTING.md has the other two edits)."""
+"""Every strategy; those with a duration have an example of one. To add a strategy, add its value
+above and here, and its name in `__all__` (CONTRIBUTING.md has the other two edits)."""
 OF_LOOPS = tuple(strategy for strategy in ALL if strategy != combine)
 """The strategies of event loops and plain loops."""
 OF_THREADS = tuple(strategy for strategy in ALL if strategy != tick)
@@ -153,14 +155,14 @@ def native_knobs(
     *,
     without: Strategy = combine,
 ) -> _native.Knobs:
-    """Check the knobs, and make the native module's `Knobs` of them.
+    """Check the knobs and make the native module's `Knobs` of them.
 
     A batch of `max_bytes` leaves at once, no message is held longer than `max_hold_us` (None: as
-    the strategy says), and `max_buffered_bytes` are held at most (None: no limit; 1 MiB of
+    the strategy says), and at most `max_buffered_bytes` are held (None: no limit, or 1 MiB for
     threads).
 
-    `without` is a strategy that the caller does not support. Raises TypeError or ValueError, which
-    name the knob, its value and what is allowed.
+    `without` is a strategy that the caller does not support. Raises TypeError or ValueError with
+    the knob, its value and what is allowed.
     """
     if not isinstance(strategy, Strategy):
         raise TypeError(f"strategy is {strategy!r}: {_CHOICE}")

@@ -19,34 +19,36 @@ from tinygram.sockets import check_connected_stream, set_nodelay
 from tinygram.stats import Stats, stats_of
 from tinygram.strategies import Strategy, adaptive, native_knobs, tick
 
-# A batch costs a switch to the writing thread and back, besides the write: larger ones pay.
+# Besides the write, a batch costs a switch to the writing thread and back: larger ones pay.
 _MAX_BYTES = 256 << 10
 
 
 @_native.with_message_methods
 class CoalescingSocket(_native.CoalescingSocket):
-    """Sends whole messages of any thread on one connected stream socket, in the order of the calls.
+    """Sends whole messages from any thread on one connected stream socket, in the order of calls.
 
         sock = tinygram.CoalescingSocket(socket.create_connection(address))
         sock.send(frame)            # from any thread
         sock.send_many(frames)      # the same for each, and cheaper
         sock.close(timeout_s=5)     # delivered, or an error that says what was not
 
-    While the connection is idle a few messages are written by the thread that sends them. What
+    While the connection is idle, a few messages are written by the thread that sends them. What
     gathers is written by one native thread of the process, which needs no GIL, or by the next
-    thread that sends, where that is late. `send`
-    waits only while `max_buffered_bytes` (1 MiB) are held: as long as the socket's timeout says,
-    a non-blocking socket raises BlockingIOError at once. Reading is the socket's own business.
+    thread that sends, where the native one is late.
+
+    `send` waits only while `max_buffered_bytes` (1 MiB) are held, for at most the socket's timeout
+    (then TimeoutError); with a non-blocking one it raises BlockingIOError at once. Reading is the
+    socket's own business.
 
     A connection has one `CoalescingSocket` at a time: another is refused until this one is closed
     or aborted, or is gone and what it held has been sent. Bytes that bypass it, by `sock.send` or
     `os.write` on the same descriptor, overtake those that are held.
 
-    `strategy` says when messages leave, `max_bytes` at which size a batch leaves at once,
-    `max_hold_us` after how many microseconds at most (None: as the strategy says), and
-    `max_buffered_bytes` how much is held at most (None: 1 MiB).
+    `strategy` says when messages leave. A batch of `max_bytes` leaves at once, no message is held
+    longer than `max_hold_us` microseconds (None: as the strategy says), and at most
+    `max_buffered_bytes` are held (None: 1 MiB).
 
-    A child process (fork) drops what its parent held; the parent sends it. `close` in a child
+    A forked child process drops what its parent held; the parent sends it. `close` in a child
     closes the child's socket, and the parent's connection goes on. When the program ends, what is
     held is sent within a second, or a message on stderr says that it was not.
     """
@@ -81,7 +83,8 @@ class CoalescingSocket(_native.CoalescingSocket):
         """Deliver what was sent, then close the connection and the socket.
 
         Returns when the peer's kernel has acknowledged everything. Raises DeliveryTimeoutError when
-        it has not in time, ConnectionFailedError when it never will; the socket is closed anyway.
+        this takes longer than `timeout_s` seconds (None: no limit), and ConnectionFailedError when
+        it will never happen; the socket is closed in any case.
         A second descriptor of the connection is closed when nothing refers to this object any more.
         """
         if self._is_closed:
@@ -97,7 +100,7 @@ class CoalescingSocket(_native.CoalescingSocket):
     def abort(self) -> int:
         """Take no more messages and drop those that are held; returns how many bytes were dropped.
 
-        The socket stays open, and may have another `CoalescingSocket`; `close` closes it.
+        The socket stays open and may get another `CoalescingSocket`; `close` closes the socket.
         """
         dropped_bytes = super().abort()
         _release(self)
@@ -108,16 +111,16 @@ class CoalescingSocket(_native.CoalescingSocket):
         return self._sock.fileno()
 
     def __del__(self) -> None:
-        """Keep what is held, which is sent before another one may send on the connection."""
+        """Keep what is held: it is sent before another sender may have the connection."""
         if self.held_bytes:
             _leave(self)
 
     def stats(self) -> Stats:
-        """Count messages, writes and bytes so far, and say why each write happened."""
+        """Return the numbers of messages, writes and bytes so far, and of writes by reason."""
         return stats_of(self)
 
     def __enter__(self) -> Self:
-        """Begin a block, at whose end the socket is closed."""
+        """Begin a block, at the end of which the socket is closed."""
         return self
 
     def __exit__(
@@ -126,14 +129,14 @@ class CoalescingSocket(_native.CoalescingSocket):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Like `close`."""
+        """Close without a timeout; see `close`."""
         self.close()
 
 
 _senders: WeakValueDictionary[tuple[int, int], CoalescingSocket] = WeakValueDictionary()
-"""The sender of each connection, by its inode, which all descriptors of it share."""
+"""Connection → its sender. The key is the connection's inode, which all its descriptors share."""
 _leftovers: dict[tuple[int, int], _native.Leftover] = {}
-"""What senders that are gone have still to send, by connection."""
+"""Connection → what a sender that is gone has still to send."""
 _senders_lock = threading.RLock()
 os.register_at_fork(
     before=_senders_lock.acquire,
@@ -161,7 +164,7 @@ def _claim(sender: CoalescingSocket) -> None:
                 f"{sender._sock!r} had a CoalescingSocket, which is gone: {leftover.held_bytes} "
                 "bytes that it held are still to be sent; close it next time"
             )
-        # Nobody gets the inode meanwhile: the native half keeps a descriptor of its own.
+        # Nobody else gets the inode meanwhile: the native half keeps a descriptor of its own.
         _senders[identity] = sender
     sender._identity = identity
 
@@ -181,7 +184,8 @@ def _leave(sender: CoalescingSocket) -> None:
 def _forget_what_was_sent() -> None:
     for identity, leftover in list(_leftovers.items()):
         if not leftover.held_bytes:
-            # A sender that the garbage collector finds meanwhile may have come here before.
+            # Meanwhile the garbage collector may have found a sender, which removes entries here,
+            # too.
             _leftovers.pop(identity, None)
 
 
@@ -192,7 +196,7 @@ def _flush_at_exit() -> None:
 
 
 def _flush_at_end_of_children() -> None:
-    """Children of multiprocessing end without atexit, and have finalizers of their own instead."""
+    """Flush at the end of multiprocessing's children, which run finalizers instead of atexit."""
     util = sys.modules.get("multiprocessing.util")
     if util is not None:
         _have_finalizers(util)
@@ -210,5 +214,5 @@ def _flush_when_child_ends(flush: Callable[[], None]) -> None:
     sys.modules["multiprocessing.util"].Finalize(None, flush, exitpriority=0)
 
 
-# Its parent may have imported multiprocessing after it had made its sockets.
+# The child's parent may have imported multiprocessing after it had made its sockets.
 os.register_at_fork(after_in_child=_flush_at_end_of_children)

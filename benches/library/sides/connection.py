@@ -43,11 +43,11 @@ class Connection(asyncio.Protocol):
         self._closed.set()
 
     async def wait_room(self) -> None:
-        """Until the transport has room."""
+        """Wait until the transport has room."""
         await self._room.wait()
 
     async def wait_closed(self) -> None:
-        """Until all was sent and the connection closed."""
+        """Wait until all was sent and the connection is closed."""
         await self._closed.wait()
 
 

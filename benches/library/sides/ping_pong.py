@@ -90,7 +90,7 @@ class PingPong(asyncio.Protocol):
         self._transport = cast(asyncio.WriteTransport, transport)
 
     async def exchange(self, messages: Iterable[bytes]) -> list[int]:
-        """Send each of them; the time from each to its echo, ns."""
+        """Send each of the messages. Returns the time from each to its echo, in ns."""
         self._messages = iter(messages)
         self._trips_ns: list[int] = []
         self._ended.clear()

@@ -82,7 +82,7 @@ def connected(port: int) -> socket.socket:
 
 
 def settle() -> None:
-    """Leave the garbage collector nothing to do that was made so far."""
+    """Have the garbage collector ignore all objects that were made so far."""
     gc.collect()
     gc.freeze()
 
@@ -110,7 +110,7 @@ class Messages:
         return islice(self._bursts, count // PER_ITERATION)
 
     def one_by_one(self, count: int) -> Iterator[bytes]:
-        """The next messages; who takes these takes no bursts."""
+        """The next messages, one by one; a side that takes these takes no bursts."""
         self.taken += count
         return islice(self._messages, count)
 

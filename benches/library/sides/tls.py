@@ -63,7 +63,7 @@ async def _connect(sock: socket.socket) -> tuple[asyncio.WriteTransport, Connect
 
 
 async def _wait_sent(transport: asyncio.WriteTransport, probe: socket.socket) -> None:
-    """Until nothing is held, in this process or in the kernel: how much it is, TLS hides."""
+    """Wait until neither this process nor the kernel holds bytes: TLS hides how many there are."""
     give_up_s = time.monotonic() + _LIMIT_S
     await asyncio.sleep(_STEP_S)
     while transport.get_write_buffer_size() or send_queue_bytes(probe.fileno()):

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-/// Values above one hour count as one hour, in nanoseconds.
+/// One hour in nanoseconds: larger values count as this one.
 const MAX_NS: u64 = 3_600_000_000_000;
 
-/// Why bytes are no histogram.
+/// The bytes are not a histogram.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("not an HDR histogram in V2 form: {0}")]
 pub struct HistogramError(&'static str);
@@ -78,7 +78,7 @@ impl Histogram {
         self.inner.len()
     }
 
-    /// The smallest value; 0 when empty.
+    /// The smallest value, in nanoseconds; 0 when empty.
     pub fn min_ns(&self) -> u64 {
         if self.inner.is_empty() {
             0
@@ -87,17 +87,18 @@ impl Histogram {
         }
     }
 
-    /// The largest value; 0 when empty.
+    /// The largest value, in nanoseconds; 0 when empty.
     pub fn max_ns(&self) -> u64 {
         self.inner.max()
     }
 
-    /// The mean; 0 when empty.
+    /// The mean, in nanoseconds; 0 when empty.
     pub fn mean_ns(&self) -> f64 {
         self.inner.mean()
     }
 
-    /// The value that `percentile` (0 … 100) of all values do not exceed; 0 when empty.
+    /// The value in nanoseconds that `percentile` percent (0 … 100) of all values do not exceed; 0 when
+    /// empty.
     pub fn percentile_ns(&self, percentile: f64) -> u64 {
         if self.inner.is_empty() {
             0
@@ -106,11 +107,11 @@ impl Histogram {
         }
     }
 
-    /// A histogram with the same count, extremes and mean, and as many values below each of `kept_ns`
-    /// and at it. In between it has less detail, and takes less room when it is stored.
+    /// A histogram with the same count, extremes and mean, and as many values at each of `kept_ns` and
+    /// below it. In between it has less detail, and takes less room when it is stored.
     ///
-    /// Neighbouring counts move to their mean. Where that lies between two values, it is those two
-    /// that share the counts, so that the sum stays.
+    /// Neighbouring counts move to their mean. If the mean lies between two values, those two share
+    /// the counts, so that the sum stays the same.
     pub fn thinned(&self, kept_ns: &[u64]) -> Self {
         let all = &self.inner;
         let extremes = [self.min_ns(), self.max_ns()];

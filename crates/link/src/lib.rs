@@ -2,8 +2,8 @@
 //!
 //! - [`model`], without I/O: when each packet arrives, or that it does not;
 //! - `relay` is the thread that carries packets as the model says: a `lane` for each direction, `framing`
-//!   for what is a packet, `priority` before other programs, and `stops` of its own; `calibrate` takes off
-//!   what the relay itself adds to what `ping_pong` sees of the link, as a program does;
+//!   to find packets, `priority` over other programs, and `stops` for when it stood still; `calibrate`
+//!   takes off the delay that the relay itself adds, as `ping_pong` measures it like a program;
 //! - [`namespace`] makes networks, and `supervisor` lets nothing outlive the command.
 //!
 //! Laws: plain blocking code; time is CLOCK_MONOTONIC; nothing allocates without bound or prints while

@@ -13,7 +13,7 @@ use tinygram_net::{clock::monotonic_ns, process::with_signals_blocked};
 
 /// The most round trips of one measurement.
 pub const MAX_ROUND_TRIPS: usize = 1_000_000;
-/// A number that tells an answer from that of another datagram.
+/// A number that distinguishes an answer from that of another datagram.
 const PAYLOAD_BYTES: usize = 8;
 /// A datagram with the headers of UDP and IP.
 pub const PING_PONG_BYTES: u32 = 28 + PAYLOAD_BYTES as u32;

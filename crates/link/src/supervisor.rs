@@ -1,9 +1,9 @@
-//! A PID namespace, so that nothing that a process starts outlives it, whoever is killed.
+//! A PID namespace, so that nothing that a process starts outlives it, whichever process is killed.
 //!
-//! Three processes: the first one stays outside and ends as the worker does; PID 1 inside reaps, and
-//! is killed when the first one is; the worker goes on. When PID 1 ends the kernel kills all that is
-//! in its namespace. To be killed with one's parent alone (PR_SET_PDEATHSIG) is not enough: the
-//! children of those that are killed so stay.
+//! Three processes: the first stays outside and ends as the worker does; PID 1 inside reaps, and is
+//! killed when the first is; the worker goes on. When PID 1 ends, the kernel kills all processes in its
+//! namespace. Being killed with the parent (PR_SET_PDEATHSIG) is not enough: the children of a process
+//! that is killed so stay.
 
 use crate::namespace;
 use rustix::{
@@ -22,7 +22,7 @@ use std::{
     ptr,
 };
 
-/// What a process is told to end by, or that somebody may use; and that a child has ended.
+/// The signals that tell a process to end, those for the user's own purposes, and SIGCHLD.
 const ATTENDED: [libc::c_int; 7] = [
     libc::SIGCHLD,
     libc::SIGHUP,
@@ -103,7 +103,7 @@ pub fn refusal(has_user_namespace: bool) -> io::Result<Option<i32>> {
     }
 }
 
-/// Into the namespaces of [`enter`], but for those of a child. Asks for no memory.
+/// Go into the namespaces of [`enter`], except those of a child. Allocates no memory.
 fn leave_host(has_user_namespace: bool, maps: &[(&str, String)]) -> io::Result<()> {
     unshare(has_user_namespace)?;
     if has_user_namespace {
@@ -116,7 +116,8 @@ fn leave_host(has_user_namespace: bool, maps: &[(&str, String)]) -> io::Result<(
     Ok(())
 }
 
-/// The network of a user namespace is new, for a user's root may not come back to the old one.
+/// Leave the namespaces. With a user namespace the network is new, too, for its root may not come back to
+/// the old one.
 fn unshare(has_user_namespace: bool) -> io::Result<()> {
     let with_user = libc::CLONE_NEWUSER | libc::CLONE_NEWNET;
     let kinds = libc::CLONE_NEWPID | if has_user_namespace { with_user } else { 0 };
@@ -128,8 +129,8 @@ fn unshare(has_user_namespace: bool) -> io::Result<()> {
     }
 }
 
-/// What to write where to be root of a new user namespace, which outside is still who it is now
-/// (user_namespaces(7)).
+/// The files and their contents that make this user root of a new user namespace; outside it stays the
+/// same user (user_namespaces(7)).
 fn root_maps() -> [(&'static str, String); 3] {
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     [
@@ -139,14 +140,14 @@ fn root_maps() -> [(&'static str, String); 3] {
     ]
 }
 
-/// That a child has ended is told as long as SIGCHLD is not ignored, as a process may be started.
+/// Make sure that the end of a child is reported: a process may be started with SIGCHLD ignored.
 fn hear_of_children() {
     // SAFETY: takes numbers.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
 }
 
-/// In PID 1: die with the first process, or now, if it is dead already. Its number is not seen from
-/// here, so it holds the other end of `lifeline`.
+/// In PID 1: die with the first process, or now, if it is dead already. Its PID cannot be seen from here,
+/// so it holds the other end of `lifeline`.
 fn die_with_the_first(mut lifeline: &UnixStream) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     lifeline.set_nonblocking(true)?;
@@ -159,13 +160,13 @@ fn die_with_the_first(mut lifeline: &UnixStream) -> io::Result<()> {
     }
 }
 
-/// Show this namespace's processes in /proc, to those alone that are born here.
+/// Show this namespace's processes in /proc, only to processes that are born here.
 fn mount_proc() -> io::Result<()> {
     // SAFETY: takes a number.
     if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // What the host mounts later is still seen here, and never the other way.
+    // Later mounts of the host are still seen here, but mounts made here are not seen there.
     mount_change(
         c"/",
         MountPropagationFlags::REC | MountPropagationFlags::DOWNSTREAM,
@@ -174,7 +175,7 @@ fn mount_proc() -> io::Result<()> {
     Ok(mount(c"proc", c"/proc", c"proc", safe, None)?)
 }
 
-/// The signals of [`ATTENDED`], which wait until they are taken; as before, when this goes.
+/// Blocks the signals of [`ATTENDED`], which then wait until they are taken; dropping this restores them.
 struct Attended {
     before: libc::sigset_t,
 }
@@ -213,11 +214,11 @@ fn attended() -> libc::sigset_t {
 /// Attend a child until it ends, and end with its exit code.
 fn end_as(child: libc::pid_t) -> ! {
     let code = attend(child);
-    // SAFETY: ends this process at once: what is to be done at its exit the child has done.
+    // SAFETY: ends this process at once: the child has done all that is to be done at exit.
     unsafe { libc::_exit(code) }
 }
 
-/// Reap all children, and pass on to `child` what this process is told, until it ends; its exit code.
+/// Reap all children, and pass this process's signals on to `child`, until it ends. Returns its exit code.
 /// The signals are blocked.
 fn attend(child: libc::pid_t) -> i32 {
     let set = attended();
@@ -229,8 +230,8 @@ fn attend(child: libc::pid_t) -> i32 {
         let mut told: libc::siginfo_t = unsafe { mem::zeroed() };
         // SAFETY: the kernel reads a set and writes a siginfo_t.
         let signal = unsafe { libc::sigwaitinfo(&set, &mut told) };
-        // A key's signal the child hears by itself, being in the terminal's foreground. That the
-        // terminal is gone only the session's leader is told.
+        // The child gets a key's signal by itself, being in the terminal's foreground. Only the session's
+        // leader is told that the terminal is gone.
         let is_of_a_key = matches!(signal, libc::SIGINT | libc::SIGQUIT) && told.si_code > 0;
         if signal > 0 && signal != libc::SIGCHLD && !is_of_a_key {
             // SAFETY: takes numbers; `child` is not reaped yet, so it is nobody else's.
@@ -239,7 +240,7 @@ fn attend(child: libc::pid_t) -> i32 {
     }
 }
 
-/// Take note of all children that have ended; the exit code of `child`, if it is among them.
+/// Take note of all children that have ended. Returns the exit code of `child`, if it is among them.
 fn reap(child: libc::pid_t) -> Option<i32> {
     loop {
         match waitpid(None, WaitOptions::NOHANG) {

@@ -1,7 +1,7 @@
 //! The far end of a stream on many connections: one thread reads them by epoll(7), notes the time of
 //! each read that ended a message, and compares every byte.
 //!
-//! Before its first message each connection brings its number, [`NUMBER_BYTES`] bytes: connections that
+//! Each connection sends its number, [`NUMBER_BYTES`] bytes, before its first message: connections that
 //! were made one after the other may be accepted in another order.
 
 use crate::{
@@ -24,12 +24,12 @@ use tinygram_net::{
 
 /// A connection's number, little-endian.
 pub const NUMBER_BYTES: usize = 4;
-/// How long a connection may take to bring its number.
+/// How long a connection may take to send its number.
 const NUMBER_LIMIT: Duration = Duration::from_secs(10);
 
 /// The connections of a stream, by their numbers.
 struct Connections {
-    /// `None`: the sender has ended it.
+    /// `None`: the sender has ended the connection.
     streams: Vec<Option<TcpStream>>,
     /// Descriptor → number.
     by_fd: Vec<usize>,
@@ -39,7 +39,7 @@ struct Connections {
 
 impl Receiver {
     /// Read all connections of a stream to their ends, `buffer_bytes` at most in a read; they are
-    /// accepted before, unless they are made already. What is used is counted from the end of the first
+    /// accepted before, unless they are made already. Usage is counted from the end of the first
     /// `warm_up` messages.
     ///
     /// # Errors
@@ -113,7 +113,7 @@ impl Connections {
         let epoll = Epoll::new()?;
         let mut by_fd = Vec::new();
         for (number, stream) in streams.iter().flatten().enumerate() {
-            // Our end is the second to end, and keeps no port in TIME_WAIT.
+            // Our side ends second, and so keeps no port in TIME_WAIT.
             reset_when_closed(stream)?;
             let fd = stream.as_raw_fd();
             if fd as usize >= by_fd.len() {
@@ -130,7 +130,7 @@ impl Connections {
         })
     }
 
-    /// Read from a connection: its number, and how many bytes came; `None`: nothing, or its end.
+    /// Read from a connection. Returns its number and how many bytes came; `None`: none, or its end.
     fn read(&mut self, fd: RawFd, buffer: &mut [u8]) -> io::Result<Option<(usize, usize)>> {
         let number = self.by_fd[fd as usize];
         if self.streams[number].is_none() {

@@ -1,10 +1,10 @@
 //! The bench's load: two processes that send, receive, serve, count and keep time.
 //!
-//! - Without I/O: [`messages`], what is sent and what was made of it; [`schedule`], when; [`generator`].
+//! - Without I/O: [`messages`], their bytes and receipts; [`schedule`], when they are due; [`generator`].
 //! - `stream`: [`pacer`], [`sender`] and [`receiver`], [`connections`] where there are many; [`rr`], [`echo`],
 //!   [`sizes`] and [`fanout`] have their own. [`sends`] writes to many connections at a time.
 //!   [`socket::admission`] tells a client's connections from those of others.
-//! - [`diag`] tells what the kernel holds of sockets, by [`netlink`]; [`write_counts`], what was written.
+//! - [`diag`] reads the kernel's state of sockets, by [`netlink`]; [`write_counts`] counts writes.
 //!
 //! Laws: plain blocking code, no async runtime; time is CLOCK_MONOTONIC; nothing allocates without
 //! bound or prints while messages are sent; each `unsafe` block gives its reason.

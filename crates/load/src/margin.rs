@@ -1,22 +1,22 @@
-//! How early to wake, and how to wait for a time with that.
+//! The margin by which a wait wakes early, and the wait itself.
 //!
-//! No clock is read here but by [`Clock`], so that tests decide how late a sleep ends.
+//! Clocks are read only by [`Clock`], so that tests decide how late a sleep ends.
 
 const MIN_NS: u64 = 2_000;
 const MAX_NS: u64 = 100_000;
-/// Before anything was learned: low, for it grows within a few waits and shrinks within many.
+/// The first margin: low, for a margin grows within a few waits and shrinks within many.
 const FIRST_NS: u64 = 5_000;
 /// A sleep below this is not worth its system call.
 const LEAST_SLEEP_NS: u64 = 2_000;
-/// Two looks at the clock that lie further apart: something else had the core meanwhile.
+/// If two looks at the clock lie further apart than this, something else had the core meanwhile.
 const ELSEWHERE_NS: u64 = 2_000;
 
-/// What a wait is made of.
+/// The parts of a wait.
 pub trait Clock {
     /// CLOCK_MONOTONIC in nanoseconds.
     fn now_ns(&self) -> u64;
 
-    /// Sleep until then, or later.
+    /// Sleep until `wake_ns`, or later.
     fn sleep_until_ns(&self, wake_ns: u64);
 
     /// Let some nanoseconds pass while spinning.
@@ -25,33 +25,33 @@ pub trait Clock {
 
 /// How early to wake, learned from past oversleep: the rest of the wait is spun.
 ///
-/// Its steps are shares of itself, so that one stop of the host counts as one late wake-up however
-/// long it was. It settles where one wake-up in eight is later than the margin.
+/// It changes by shares of itself, so that one stop of the host counts as one late wake-up however long
+/// it was. It settles where one wake-up in eight is later than the margin.
 #[derive(Clone, Copy, Debug)]
 pub struct Margin {
     ns: u64,
 }
 
 impl Default for Margin {
-    /// Before anything was learned.
+    /// A margin that has learned nothing yet.
     fn default() -> Self {
         Self { ns: FIRST_NS }
     }
 }
 
 impl Margin {
-    /// One that has learned so much.
+    /// A margin that has learned to be this long.
     #[cfg(test)]
     pub fn of_ns(ns: u64) -> Self {
         Self { ns }
     }
 
-    /// The margin, at most 100 µs.
+    /// The margin in nanoseconds, at most 100 µs.
     pub fn ns(self) -> u64 {
         self.ns
     }
 
-    /// A sleep ended so late.
+    /// A sleep ended late by `oversleep_ns`.
     pub fn learn(&mut self, oversleep_ns: u64) {
         let changed_ns = if oversleep_ns > self.ns {
             self.ns + self.ns / 4
@@ -61,10 +61,10 @@ impl Margin {
         self.ns = changed_ns.clamp(MIN_NS, MAX_NS);
     }
 
-    /// When to wake for what is due then; `None`: that is so soon that the whole wait is spun.
+    /// When to wake for a message that is due at `due_ns`; `None`: so soon that the whole wait is spun.
     ///
-    /// A thread that spins through all its waits learns nothing. So each of them takes a little off, until a sleep
-    /// is tried again: at most one in some hundred waits is late by that.
+    /// A thread that spins through all its waits learns nothing. So each spun wait shortens the margin a
+    /// little, until a sleep is tried again: this makes at most one in some hundred waits late.
     pub fn wake_ns(&mut self, now_ns: u64, due_ns: u64) -> Option<u64> {
         if due_ns > now_ns + self.ns + LEAST_SLEEP_NS {
             return Some(due_ns - self.ns);
@@ -73,8 +73,8 @@ impl Margin {
         None
     }
 
-    /// Sleep until shortly before `due_ns` and spin the rest: how long it spun, at most 100 µs and
-    /// the shortest sleep.
+    /// Sleep until shortly before `due_ns` and spin the rest. Returns how long it spun, in nanoseconds:
+    /// at most 100 µs and the shortest sleep.
     pub fn wait_until_ns(&mut self, clock: &impl Clock, due_ns: u64) -> u64 {
         if let Some(wake_ns) = self.wake_ns(clock.now_ns(), due_ns) {
             clock.sleep_until_ns(wake_ns);
@@ -84,10 +84,10 @@ impl Margin {
     }
 }
 
-/// Spin until `due_ns`: the CPU time that took, in nanoseconds.
+/// Spin until `due_ns`. Returns the CPU time that this took, in nanoseconds.
 ///
-/// The thread's CPU clock is a system call, whose end would be waited for before the message is
-/// released. What is seen of the other clock is enough: when it jumps, something else had the core.
+/// Reading the thread's CPU clock is a system call, which would delay the release of the message. Looks
+/// at `clock` are enough: when it jumps, something else had the core.
 pub fn spin_until_ns(clock: &impl Clock, due_ns: u64) -> u64 {
     let mut spun_ns = 0;
     let mut seen_ns = clock.now_ns();

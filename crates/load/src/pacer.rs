@@ -1,4 +1,4 @@
-//! Releases the messages of a schedule when they are due: never early, everything that is due.
+//! Releases the messages of a schedule when they are due: never early, and all that are due.
 
 mod pushed;
 
@@ -26,18 +26,18 @@ use tinygram_net::{
 enum Spin {
     /// Spun: nobody else on this core has anything to send.
     Alone,
-    /// Spun, and whoever else wants the core has it.
+    /// Spun, but any other thread that wants the core gets it.
     Yielding,
     /// Slept.
     Never,
 }
 
-/// When the timer is to ring for what is due next.
+/// When the timer is to ring for the next message.
 #[derive(Clone, Copy, Debug)]
 enum Armed {
-    /// When it is due.
+    /// When the message is due.
     Exactly,
-    /// At this time, shortly before; the rest is spun.
+    /// At this time, shortly before the message is due; the rest is spun.
     Early(u64),
     /// At once, and then once more: the event loop does all else that it has to do in between, and
     /// the whole wait is spun.
@@ -70,11 +70,11 @@ impl Clock for Machine {
 #[derive(Debug)]
 struct Sliced {
     slices: Slices,
-    /// The first part of each, in which errors are not told.
+    /// The first part of each slice, whose errors are not noted.
     settling_ns: u64,
-    /// What was spun in each, settling or not.
+    /// How long was spun in each slice, settling included.
     spun_ns: Vec<u64>,
-    /// The socket that nothing is withheld of between slices.
+    /// The socket on which nothing is withheld between slices.
     pushed: Option<Pushed>,
 }
 
@@ -89,9 +89,9 @@ pub struct Pacer {
     released: u64,
     releases: u64,
     errors: Histogram,
-    /// The same message by message, where it is asked for.
+    /// The errors message by message, if asked for.
     late_ns: Option<Vec<u32>>,
-    /// When the sender asked for what is due next: what is late before that is not our error.
+    /// When the sender asked for the next message: lateness before that is not our error.
     asked_ns: u64,
     spin_cpu_ns: u64,
     slices: Option<Sliced>,
@@ -134,7 +134,7 @@ impl Pacer {
         }
     }
 
-    /// The same, leaving the core to whoever wants it while it spins: for a sender that hands its
+    /// The same, but while it spins any other thread may have the core: for a sender that hands its
     /// messages to a thread or process on the same core.
     #[must_use]
     pub fn yielding(self) -> Self {
@@ -202,7 +202,7 @@ impl Pacer {
         };
         self.asked_ns = monotonic_ns();
         let wake_ns = until_ns.map_or(due_ns, |until_ns| until_ns.min(due_ns));
-        // `until_ns` is the sender's own affair: it gets an ordinary sleep, as it would by itself.
+        // `until_ns` is the sender's own: it gets an ordinary sleep, as without a pacer.
         let is_ours = wake_ns == due_ns;
         if self.is_exact != Some(is_ours) {
             set_exact_timers(is_ours);
@@ -217,7 +217,7 @@ impl Pacer {
         } else {
             sleep_until_ns(wake_ns);
             if !is_ours {
-                // What came due while it slept for itself was not ours to release.
+                // We could not release what came due during the sender's own sleep.
                 self.asked_ns = monotonic_ns();
             }
         }
@@ -253,7 +253,7 @@ impl Pacer {
         self.armed = Armed::Exactly;
         let mut wake_ns = due_ns;
         if spins && self.spin != Spin::Never && due_ns > self.asked_ns {
-            // A time that is past rings at once, when the loop has done all else.
+            // A time that is past rings at once, when the loop has done everything else.
             let sleeps_until_ns = self.margin.wake_ns(self.asked_ns, due_ns);
             self.armed = sleeps_until_ns.map_or(Armed::AtOnce, Armed::Early);
             wake_ns = sleeps_until_ns.unwrap_or(self.asked_ns);

@@ -1,4 +1,4 @@
-//! What a worker process of the bench says about itself, and where it stays.
+//! A worker process of the bench: its name, rights, core, timers and usage.
 
 pub mod instructions;
 
@@ -25,7 +25,7 @@ pub fn die_with_parent(parent_pid: u32) -> io::Result<()> {
 }
 
 /// Give up all capabilities (capabilities(7)), for the calling thread and what it starts from now on: no
-/// program that is executed gets any again, whoever owns it.
+/// program that these execute gets any again, whoever owns the program.
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -74,7 +74,7 @@ pub fn set_exact_timers(is_exact: bool) {
 /// The CPU clock of the calling thread, for others to read while it runs.
 pub fn thread_cpu_clock() -> Option<libc::clockid_t> {
     let mut clock = 0;
-    // SAFETY: the calling thread runs; the clock is written to where there is room for one.
+    // SAFETY: the calling thread runs; the kernel writes one clock id, for which `clock` has room.
     let status = unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &mut clock) };
     (status == 0).then_some(clock)
 }
@@ -84,14 +84,14 @@ pub fn thread_cpu_ns() -> u64 {
     read_clock(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// What the kernel charged this thread or process for.
+/// The resources that a thread or process has used.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Usage {
     /// CPU time, user and system, in nanoseconds.
     pub cpu_ns: u64,
-    /// How often it waited.
+    /// How often it gave up the core to wait.
     pub voluntary_context_switches: u64,
-    /// How often it was made to wait.
+    /// How often the scheduler took the core from it.
     pub involuntary_context_switches: u64,
 }
 
@@ -113,7 +113,7 @@ impl Usage {
         }
     }
 
-    /// Both together.
+    /// The sum of both.
     pub fn with(self, other: Self) -> Self {
         Self {
             cpu_ns: self.cpu_ns + other.cpu_ns,
@@ -124,7 +124,7 @@ impl Usage {
         }
     }
 
-    /// What was used since `earlier`.
+    /// The usage since `earlier`.
     pub fn since(self, earlier: Self) -> Self {
         Self {
             cpu_ns: self.cpu_ns - earlier.cpu_ns,

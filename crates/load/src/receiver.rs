@@ -1,7 +1,8 @@
 //! The receiving end of a stream: reads, notes the time, and only then looks at the bytes.
 //!
-//! Where it listens, any program may connect before the sender, which is known by its address
-//! (docs/decisions/0018), and on another host by its token. Where the sender listens, the receiver's connections are made before.
+//! If the receiver listens, any program may connect before the sender, which is recognized by its address
+//! (docs/decisions/0018), or, on another host, by its token. If the sender listens, the receiver's
+//! connections are made before.
 
 use super::{
     process::Usage,
@@ -18,9 +19,9 @@ use thiserror::Error;
 use tinygram_net::clock::monotonic_ns;
 
 const BACKLOG: i32 = 4096;
-/// Notes kept ready in memory; a stream of more reads grows them while it runs.
+/// The most notes for which memory is made ready; a stream of more reads grows it while it runs.
 const MAX_READY_NOTES: u64 = 8 << 20;
-/// The same number for a stream that may end early: nobody knows how many reads it takes.
+/// The same for a stream that may end early: nobody knows how many reads it takes.
 const READY_NOTES: u64 = 1 << 20;
 
 /// Why a stream was not received.
@@ -31,7 +32,7 @@ pub enum ReceiveError {
     Connection {
         /// The bytes that arrived before.
         received: u64,
-        /// What the kernel says.
+        /// The kernel's error.
         source: io::Error,
     },
     /// What arrived is not what was sent.
@@ -44,15 +45,15 @@ pub enum ReceiveError {
 pub struct Reception {
     /// One note for each read.
     pub notes: Vec<Note>,
-    /// What the reading thread used from the end of the warm-up to the end.
+    /// The usage of the reading thread from the end of the warm-up to the end.
     pub usage: Usage,
-    /// What the kernel kept for received bytes at most, at the end.
+    /// The size of the kernel's receive buffer at the end.
     pub buffer_bytes: u64,
-    /// Whose each message was, where the stream has several producers, or connections.
+    /// Whose each message was, if the stream has several producers or connections.
     pub turns: Vec<u8>,
-    /// The port of the end that connected: the sender, or where that listened the receiver.
+    /// The port of the end that connected: the sender, or, if that listened, the receiver.
     pub peer_port: u16,
-    /// Connections of others that came before the sender's, and were ended.
+    /// How many connections of others came before the sender's, and were ended.
     pub strangers: u64,
 }
 
@@ -96,7 +97,7 @@ impl Receiver {
         }
     }
 
-    /// The port it listens on; 0: it does not.
+    /// The port that the receiver listens on; 0: it does not listen.
     ///
     /// # Errors
     /// When the socket is gone.
@@ -112,8 +113,8 @@ impl Receiver {
     }
 
     /// Read one connection to its end, `buffer_bytes` at most in a read; it is accepted before, unless
-    /// it is made already. What is used is counted from the end of the first `warm_up` of its `messages` messages.
-    /// `compares` false skips the comparison: only for measuring what comparing costs.
+    /// it is made already. Usage is counted from the end of the first `warm_up` of its `messages` messages.
+    /// `compares` false skips the comparison: only for measuring the cost of comparing.
     ///
     /// # Errors
     /// [`ReceiveError`]; reading stops at the first wrong byte.

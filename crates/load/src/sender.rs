@@ -10,7 +10,7 @@ use crate::messages::MessagePool;
 use std::{io, ops::Range, os::fd::RawFd, sync::Arc};
 use tinygram_net::clock::{monotonic_ns, sleep_until_ns};
 
-/// Flat out, the hand-over of every 64th message is noted.
+/// Flat out, the time of every 64th message's hand-over is noted.
 pub const HAND_OVER_EVERY: u64 = 64;
 
 /// Takes the messages of a stream, by their number in it, and sends them.
@@ -45,7 +45,7 @@ pub struct Sender<O> {
 pub struct OneConnection<'a> {
     fd: RawFd,
     pool: &'a MessagePool,
-    /// What gathers in one write at most, in bytes; `None`: a write for each message.
+    /// The most bytes that gather for one write; `None`: a write for each message.
     max_bytes: Option<usize>,
     batch: Vec<u8>,
 }
@@ -54,7 +54,7 @@ pub struct OneConnection<'a> {
 #[derive(Debug)]
 pub struct ManyConnections {
     sends: Box<dyn Sends>,
-    /// Those of the pool.
+    /// The messages of the pool.
     messages: Vec<Arc<[u8]>>,
     patience_ns: u64,
 }
@@ -77,12 +77,12 @@ impl<O: Outlet> Sender<O> {
         Self { outlet }
     }
 
-    /// What it sends into.
+    /// The outlet of the sender.
     pub fn outlet(&self) -> &O {
         &self.outlet
     }
 
-    /// Send messages `range` as fast as possible; the time of every 64th hand-over, in ns.
+    /// Send messages `range` as fast as possible. Returns the time of every 64th hand-over, in ns.
     ///
     /// # Errors
     /// What the kernel says of the connection.
@@ -101,8 +101,8 @@ impl<O: Outlet> Sender<O> {
     }
 
     /// Send messages of `range` as fast as possible in slices after `start_ns`, and sleep in between;
-    /// nothing is gathered from one slice to the next. The time of every 64th hand-over, in ns, and
-    /// how many messages were sent.
+    /// nothing is gathered from one slice to the next. Returns the time of every 64th hand-over, in ns,
+    /// and how many messages were sent.
     ///
     /// # Errors
     /// What the kernel says of the connection.
@@ -138,8 +138,8 @@ impl<O: Outlet> Sender<O> {
         Ok((hand_overs, next - range.start))
     }
 
-    /// Send what the pacer releases, from message `first` of the stream on; what one wake-up
-    /// released leaves together where messages are gathered.
+    /// Send the messages that the pacer releases, from message `first` of the stream on; those that one
+    /// wake-up releases leave together if messages are gathered.
     ///
     /// # Errors
     /// What the kernel says of the connection.
@@ -202,7 +202,7 @@ impl Outlet for ManyConnections {
         let connection = (index % self.sends.connections() as u64) as usize;
         self.sends.hand(connection, message)?;
         if self.sends.waiting_bytes() > MOST_WAITING_BYTES {
-            // It waits for the receiver, as a sender on one connection does in each call.
+            // Wait for the receiver, as a sender on one connection does in each call.
             self.flush()?;
         }
         Ok(())

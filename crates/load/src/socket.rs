@@ -20,9 +20,9 @@ use tinygram_net::socket::set_flag;
 #[cfg(test)]
 pub const FRESH_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
-/// Listen on an address of this host, port 0: one that the kernel picks; `backlog` connections wait at
-/// most until they are accepted. What is set on the listener, its connections have from the start.
-/// `admission`: those of which client are accepted; who accepts them asks it, too.
+/// Listen on an address of this host; with port 0 the kernel picks one. At most `backlog` connections
+/// wait to be accepted. Options that are set on the listener, its connections have from the start.
+/// `admission` says which client's connections are accepted; the code that accepts them asks it, too.
 ///
 /// # Errors
 /// When the address, the port or the congestion control is not available.
@@ -37,13 +37,13 @@ pub fn listening(
         sockopt::set_tcp_congestion(&listener, name)?;
     }
     admission.guard(&listener)?;
-    // listen(2) again sets the backlog alone.
+    // A second listen(2) only sets the backlog.
     net::listen(&listener, backlog)?;
     Ok(listener)
 }
 
-/// A socket for `server` that is not connected yet, with the options that must come before. It
-/// connects from the address `own`, or where that is `None` from the one that the kernel picks.
+/// A socket for `server` that is not connected yet, with the options that must be set before. It
+/// connects from the address `own`, or, if that is `None`, from one that the kernel picks.
 ///
 /// # Errors
 /// When the kernel has no descriptor to give, not this congestion control, or not this address.
@@ -70,8 +70,8 @@ pub fn unconnected(
     Ok(socket.into())
 }
 
-/// The port is picked when the socket connects: one that a former connection to another server, or
-/// from another address, still has will do.
+/// The port is picked when the socket connects: it may be one that a former connection to another
+/// server, or from another address, still has.
 fn bind_address(socket: &OwnedFd, address: IpAddr) -> io::Result<()> {
     set_flag(
         socket.as_raw_fd(),
@@ -82,7 +82,7 @@ fn bind_address(socket: &OwnedFd, address: IpAddr) -> io::Result<()> {
     Ok(net::bind(socket, &SocketAddr::new(address, 0))?)
 }
 
-/// Connect as a client that `admission` tells of, each step within the timeout.
+/// Connect as the client of `admission`, each step within the timeout.
 ///
 /// # Errors
 /// What the kernel says; `TimedOut` at the end of the timeout.
@@ -105,14 +105,13 @@ pub fn connected_as(
 /// What the kernel says; `TimedOut` at the end of the timeout.
 pub fn connect(socket: &TcpStream, address: SocketAddr) -> io::Result<()> {
     net::connect(socket, &address).map_err(|errno| match errno {
-        // What SO_SNDTIMEO makes of a connect that takes too long (socket(7)).
+        // SO_SNDTIMEO makes a connect that takes too long fail with this (socket(7)).
         Errno::INPROGRESS => ErrorKind::TimedOut.into(),
         _ => errno.into(),
     })
 }
 
-/// Let the close of this socket reset the connection, so that its peer cannot take the end for a
-/// good one.
+/// Let the close of this socket reset the connection, so that its peer cannot take it for an orderly end.
 ///
 /// # Errors
 /// When `socket` is no socket.
@@ -141,7 +140,7 @@ pub fn send_all(fd: RawFd, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Read what is there, without waiting; `None`: nothing is, 0: the peer sends no more.
+/// Read what is there, without waiting; `None`: nothing is there, 0: the peer sends no more.
 ///
 /// # Errors
 /// What the kernel says of the connection.
@@ -152,7 +151,7 @@ pub fn receive_now(fd: RawFd, target: &mut [u8]) -> io::Result<Option<usize>> {
     }
 }
 
-/// Whether there are bytes to read, which stay where they are; the peer's end is none.
+/// Whether there are bytes to read, which stay unread; the end of the peer's stream does not count.
 ///
 /// # Errors
 /// What the kernel says of the connection.
@@ -185,7 +184,7 @@ fn receive(fd: RawFd, target: &mut [u8], flags: libc::c_int) -> io::Result<usize
     }
 }
 
-/// Wait until a socket is readable, or writable too if that is asked for, for 100 ms at most.
+/// Wait until a socket is readable, or, if `for_writing`, readable or writable; for 100 ms at most.
 ///
 /// # Errors
 /// When the kernel has no memory for it.

@@ -1,27 +1,27 @@
-//! The promise of `competitive`, held against the library's own code: what its writes and delays cost is
-//! never more than twice the offline optimum. `proof/` proves it of the rule, for every stream; this
-//! finds it in the code, for every small stream and for many large ones.
+//! The promise of `competitive`, checked on the library's own code: its writes and delays never cost more
+//! than twice the offline optimum. `proof/` proves that of the rule, for every stream; these tests check
+//! the code, for every small stream and for many large ones.
 //!
-//! Times are whole nanoseconds, and deadlines are rounded up: that adds less than one for each message
-//! of a batch. Where all deadlines are whole anyway, it is twice exactly.
+//! Times are whole nanoseconds, and deadlines are rounded up: that adds less than a nanosecond for each
+//! message of a batch. Where all deadlines are whole anyway, the bound is exactly twice.
 
 use proptest::{prelude::*, strategy::Strategy as _};
 use std::time::Duration;
 use tinygram_core::{Coalescer, Knobs, Next, Reason, Strategy};
 use tinygram_load::schedule::{Optimum, offline_optimum};
 
-/// All of 1 to 8 divide it: times that are multiples of it have deadlines that are.
+/// All of 1 to 8 divide it: times that are multiples of it have deadlines in whole nanoseconds.
 const DIVISIBLE_NS: u64 = 840;
 const MOST_MESSAGES: usize = 8;
 
-/// Which is served first where a message comes at the deadline.
+/// What is served first when a message comes at the deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum First {
     Timer,
     Message,
 }
 
-/// What a strategy did with a stream.
+/// The cost of a stream with a strategy.
 #[derive(Debug, Default)]
 struct Cost {
     delay_ns: u64,
@@ -82,7 +82,7 @@ fn carry_out(coalescer: &mut Coalescer, arrivals_ns: &[u64], first: First, late_
             other => panic!("{other:?}"),
         }
     }
-    // The stream ends, but what is held is not told so: it leaves at its deadline as before.
+    // The stream ends, but the coalescer is not told: what is held leaves at its deadline as before.
     if let Some(deadline_ns) = coalescer.deadline_ns() {
         write_at_deadline(coalescer, &mut held_ns, deadline_ns + late_ns, &mut cost);
     }
@@ -121,7 +121,7 @@ fn for_every_stream(gaps_ns: &[u64], mut act: impl FnMut(&[u64])) {
     }
 }
 
-/// What is found in every small stream, one after the other on one connection.
+/// The findings of all small streams, one after the other on one connection.
 #[derive(Default)]
 struct Found {
     streams: u64,

@@ -1,4 +1,4 @@
-//! A loop of one thread, of its own making, that sends by way of `Coalescer` on a nonblocking socket.
+//! A hand-written loop of one thread that sends by way of `Coalescer` on a nonblocking socket.
 
 use std::{
     error::Error,
@@ -17,7 +17,7 @@ const LONG: Duration = Duration::from_secs(20);
 struct Outgoing {
     stream: TcpStream,
     coalescer: Coalescer,
-    /// Where its clock begins.
+    /// The start of the coalescer's clock.
     start: Instant,
 }
 
@@ -26,7 +26,7 @@ impl Outgoing {
         self.start.elapsed().as_nanos() as u64
     }
 
-    /// Whether the message was taken; if not, wait until the socket is writable.
+    /// Returns whether the message was taken; if not, the caller waits until the socket is writable.
     fn send(&mut self, message: &[u8]) -> io::Result<bool> {
         let start = self.start;
         let clock = || start.elapsed().as_nanos() as u64;
@@ -110,7 +110,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let mut sent = String::new();
     for iteration in 0..ITERATIONS {
-        // What an iteration has to say: nothing, or some messages.
+        // The messages of this iteration: none, or some.
         for number in 0..iteration % 50 {
             let message = format!("{iteration}.{number} ");
             while !outgoing.send(message.as_bytes())? {

@@ -1,4 +1,4 @@
-//! A peer goes away in the middle: what arrived, what may have, and what never left.
+//! A peer goes away in the middle: how many bytes arrived, may have arrived, and never left.
 
 use std::{
     error::Error,

@@ -1,4 +1,4 @@
-//! What the coalescer takes per write, in nanoseconds: `nodelay`, a write per message; `tick`, one
+//! The coalescer's own time per write, in nanoseconds: `nodelay`, a write per message; `tick`, one
 //! for 64 messages; `clock`, one reading of the clock. `benches/library/stats_cost.py` runs it.
 
 use std::{hint::black_box, time::Instant};
@@ -40,7 +40,7 @@ fn ns_per_cycle(cycles: u64, mut cycle: impl FnMut(u64)) -> f64 {
     fastest_ns as f64 / cycles as f64
 }
 
-/// Send like the library: hold it the short way, or do what the answer says.
+/// Send like the library: hold the message the short way, or do what the answer says.
 fn send(coalescer: &mut Coalescer, now_ns: u64) {
     let message = black_box(MESSAGE);
     if !coalescer.hold_with_others(message) {
@@ -49,7 +49,7 @@ fn send(coalescer: &mut Coalescer, now_ns: u64) {
     }
 }
 
-/// Everything is taken.
+/// Do what `next` says; the socket takes everything.
 fn write(coalescer: &mut Coalescer, message: &[u8], next: Next, now_ns: u64) {
     if let Next::Write(reason) = next {
         let bytes = coalescer.pending().len() + message.len();

@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// How many messages arrived; those of each thread are in order.
+/// Returns how many messages arrived; those of each thread are in order.
 fn receive(peer: TcpStream) -> io::Result<u32> {
     peer.set_read_timeout(Some(LONG))?;
     let mut next = [0; SENDERS as usize];

@@ -37,7 +37,7 @@ pub(crate) fn timespec_from_ns(ns: u64) -> timespec {
     }
 }
 
-/// Sleep until `wake_ns`; later only by what the kernel needs to wake a thread.
+/// Sleep until `wake_ns`, and longer only by the time that the kernel needs to wake a thread.
 pub fn sleep_until_ns(wake_ns: u64) {
     let wake = timespec_from_ns(wake_ns);
     // SAFETY: `wake` is valid for reading; an absolute sleep needs no remainder.

@@ -1,4 +1,4 @@
-//! Which descriptors are ready (epoll(7)), on an instance of ours or one made elsewhere.
+//! Waiting for ready descriptors (epoll(7)), on an instance of ours or one made elsewhere.
 
 use rustix::event::epoll::{self, CreateFlags};
 use std::{
@@ -12,7 +12,7 @@ use std::{
 const MOST: usize = 128;
 const NOTHING: libc::epoll_event = libc::epoll_event { events: 0, u64: 0 };
 
-/// A descriptor that is ready: for reading, for writing; an error or a hang-up is both.
+/// A descriptor that is ready for reading, for writing or both; an error or a hang-up counts as both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ready {
     /// The descriptor, which was registered with itself as data (`epoll_data.fd`).
@@ -130,7 +130,8 @@ impl Epoll {
         unsafe { wait_for(self.fd.as_raw_fd(), self.told.as_mut_ptr(), timeout_ms) }
     }
 
-    /// What the last wait reported, by index from 0; a copy, so that the caller may change watches.
+    /// A descriptor that the last wait reported, by index from 0; a copy, so that the caller may change
+    /// watches.
     pub fn ready(&self, index: usize) -> Ready {
         Ready::of(self.told[index])
     }
@@ -141,7 +142,7 @@ impl Epoll {
 /// # Errors
 /// `Interrupted` after a signal; otherwise `epoll_fd` is no epoll instance.
 pub fn wait(epoll_fd: RawFd, timeout_ms: i32) -> io::Result<Vec<Ready>> {
-    // Not filled in before: an event loop is here once in each iteration, and mostly for nothing.
+    // Left uninitialized: an event loop comes here in each iteration, and mostly nothing is ready.
     let mut told = [const { MaybeUninit::uninit() }; MOST];
     // SAFETY: `told` has room for MOST events.
     let count = unsafe { wait_for(epoll_fd, told.as_mut_ptr().cast(), timeout_ms) }?;

@@ -8,13 +8,13 @@ use std::{
     },
 };
 
-/// A number that no other living thread of the process has. It is asked for each message.
+/// A number that no other living thread of the process has. It is read for each message.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub fn thread_id() -> usize {
     let control_block: usize;
-    // SAFETY: it reads where the thread's control block is, which that tells at its own start (System V
-    // ABI, thread-local storage), and touches nothing else.
+    // SAFETY: it reads the address of the thread's control block, which is stored at the block's start
+    // (System V ABI, thread-local storage), and touches nothing else.
     unsafe {
         std::arch::asm!(
             "mov {}, fs:0",
@@ -25,47 +25,47 @@ pub fn thread_id() -> usize {
     control_block
 }
 
-/// A number that no other living thread of the process has. It is asked for each message.
+/// A number that no other living thread of the process has. It is read for each message.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn thread_id() -> usize {
-    // SAFETY: always succeeds, touches no memory of ours.
+    // SAFETY: it always succeeds, and touches no memory of ours.
     unsafe { libc::pthread_self() as usize }
 }
 
 static FORKS: AtomicU64 = AtomicU64::new(0);
 static COUNTS_FORKS: Once = Once::new();
 
-/// A process beside its parents and children: the number of forks between the process that asked
-/// first and this one.
+/// A number that distinguishes a process from its parents and children: the count of forks between the
+/// process that first asked for it and this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Generation(u64);
 
 impl Generation {
-    /// This process's; from the first call on, forks are counted.
+    /// The generation of this process; from the first call on, forks are counted.
     pub fn current() -> Self {
         extern "C" fn count_fork() {
             FORKS.fetch_add(1, Ordering::Relaxed);
         }
         COUNTS_FORKS.call_once(|| {
-            // SAFETY: `count_fork` touches one atomic, which a child may. It fails only without
-            // memory, and then a fork goes unnoticed.
+            // SAFETY: `count_fork` touches one atomic, which a child may do. The call fails only
+            // without memory, and then a fork goes unnoticed.
             unsafe { libc::pthread_atfork(None, None, Some(count_fork)) };
         });
         Self(FORKS.load(Ordering::Relaxed))
     }
 
-    /// Whether it is a parent's: what was held or locked then is that process's.
+    /// Whether it is a parent's generation: what was held or locked then belongs to that process.
     #[inline]
     pub fn is_past(self) -> bool {
         FORKS.load(Ordering::Relaxed) != self.0
     }
 }
 
-/// Have the calling thread's wake-ups preempt nobody (SCHED_BATCH, sched(7)): it runs when who woke
-/// it waits, or at the end of that one's time. One that has another policy than the default keeps it.
+/// Have the calling thread's wake-ups preempt nobody (SCHED_BATCH, sched(7)): it runs when the thread
+/// that woke it waits or has used up its time slice. A thread whose policy is not the default keeps it.
 pub fn let_wakes_preempt_nobody() {
-    // SAFETY: 0 is the calling thread; all-zero is a valid sched_param, and the only one of this
-    // policy. Where it is not permitted nothing changes.
+    // SAFETY: 0 is the calling thread; all-zero is a valid sched_param, and the only one for this
+    // policy. If the call is not permitted, nothing changes.
     unsafe {
         if libc::sched_getscheduler(0) == libc::SCHED_OTHER {
             let parameters: libc::sched_param = mem::zeroed();

@@ -1,9 +1,9 @@
-//! Typed socket state: what the kernel knows of a connection.
+//! Typed access to the kernel's state of a connection, its options and its writes.
 
 use crate::clock::{monotonic_ns, timespec_from_ns};
 use std::{io, mem, os::fd::RawFd, ptr};
 
-/// Read TCP_INFO. What a kernel older than the structure does not know is 0.
+/// Read TCP_INFO. Fields that an older kernel does not know are 0.
 ///
 /// # Errors
 /// When `fd` is no TCP socket.
@@ -57,7 +57,7 @@ pub fn take_error(fd: RawFd) -> Option<i32> {
     (status == 0 && errno != 0).then_some(errno)
 }
 
-/// Have the kernel send what Nagle's algorithm or a cork withholds, and let it withhold again.
+/// Have the kernel send the bytes that Nagle's algorithm or a cork withholds, and let it withhold again.
 /// TCP_NODELAY is off afterwards.
 ///
 /// # Errors
@@ -93,7 +93,7 @@ pub fn set_flag(fd: RawFd, level: libc::c_int, option: libc::c_int, is_on: bool)
 /// it took, 0 when it takes none now. A reset is an error, not a signal.
 ///
 /// # Errors
-/// What the kernel says of the connection.
+/// The kernel's error of the connection.
 pub fn send_now(fd: RawFd, head: &[u8], tail: &[u8]) -> io::Result<usize> {
     const FLAGS: libc::c_int = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
     let parts = [head, tail].map(|part| libc::iovec {
@@ -168,7 +168,7 @@ mod tests {
             std::thread::yield_now();
         }
         let info = tcp_info(sender.as_raw_fd()).unwrap();
-        // A host that stops for a while may have TCP send one again.
+        // If the host stops for a while, TCP may send a segment again.
         let sent_once = info.tcpi_data_segs_out - info.tcpi_total_retrans;
         assert_eq!((sent_once, info.tcpi_bytes_acked), (3, 15 + 1));
     }
@@ -205,7 +205,7 @@ mod tests {
         let (mut receiver, _) = listener.accept().unwrap();
         let fd = sender.as_raw_fd();
         set_flag(fd, libc::IPPROTO_TCP, libc::TCP_CORK, true).unwrap();
-        // Where the host stands still for 200 ms the cork's own time is over.
+        // If the host stands still for 200 ms, the cork's own time is over.
         let is_withheld = (0..10).any(|_| {
             send_now(fd, b"hello", b"").unwrap();
             let withheld_bytes = tcp_info(fd).unwrap().tcpi_notsent_bytes;

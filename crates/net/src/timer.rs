@@ -30,7 +30,7 @@ impl TimerFd {
         Ok(Self { fd })
     }
 
-    /// Set it to an absolute time, in place of what it was set to; a past time is now.
+    /// Set the timer to an absolute time, in place of any earlier one; a past time is the same as now.
     ///
     /// # Errors
     /// When the timer cannot be set.
@@ -39,7 +39,7 @@ impl TimerFd {
         self.set_to(at_ns.max(1), 0, TimerfdTimerFlags::ABSTIME)
     }
 
-    /// Have it expire every `interval_ns`; 0 switches it off.
+    /// Have the timer expire every `interval_ns`; 0 switches it off.
     ///
     /// # Errors
     /// When the timer cannot be set.
@@ -56,7 +56,7 @@ impl TimerFd {
         Ok(())
     }
 
-    /// Read the timer, which clears it; false when its time has not come.
+    /// Read the timer, which clears it; returns whether its time had come.
     ///
     /// # Errors
     /// When the timer cannot be read.

@@ -1,5 +1,5 @@
-//! However many threads send first at once, one thread writes for all of them. The process is this
-//! test's alone: a writing thread never ends.
+//! However many threads make their first send at once, one thread writes for all of them. This test
+//! has a process of its own, because a writing thread never ends.
 
 use std::{
     fs,
@@ -41,7 +41,7 @@ fn threads_that_send_first_at_once_start_one_writing_thread() {
     for mut peer in peers {
         peer.read_exact(&mut [0; 4]).unwrap();
     }
-    // One that lost has ended, but may still be listed.
+    // A thread whose writer was not published has ended, but may still be listed.
     let give_up = Instant::now() + Duration::from_secs(60);
     while writing_threads() != 1 && Instant::now() < give_up {
         thread::sleep(Duration::from_millis(1));

@@ -16,14 +16,14 @@ use tinygram_net::{CoalescingSocket, Knobs, SendError, Strategy};
 
 const SENDERS: u8 = 32;
 const MESSAGES_EACH: u32 = 312_500;
-/// A prime: a write that ends elsewhere than between two messages was cut by the kernel.
+/// A prime, so that a write which does not end between two messages was cut by the kernel.
 const MESSAGE_BYTES: usize = 13;
 const BUFFER_BYTES: libc::c_int = 64 << 10;
 const MAX_BUFFERED_BYTES: usize = 512 << 10;
 const PAUSES: usize = 20;
 const LONG: Duration = Duration::from_secs(60);
 
-/// Whose it is, its number, and eight bytes that no other message has.
+/// A message: its sender, its number, and eight bytes that no other message has.
 fn message(sender: u8, number: u32) -> [u8; MESSAGE_BYTES] {
     let mut bytes = [sender; MESSAGE_BYTES];
     bytes[1..5].copy_from_slice(&number.to_le_bytes());
@@ -55,7 +55,7 @@ fn pair() -> (TcpStream, TcpStream) {
     (ours, listener.accept().unwrap().0)
 }
 
-/// Read to the end; `pause` is called `PAUSES` times on the way. How many came of each sender.
+/// Read to the end, and call `pause` `PAUSES` times on the way. Returns how many came of each sender.
 fn check_stream(mut peer: TcpStream, mut pause: impl FnMut()) -> [u32; SENDERS as usize] {
     let total = u64::from(SENDERS) * u64::from(MESSAGES_EACH) * MESSAGE_BYTES as u64;
     let mut next = [0; SENDERS as usize];
@@ -100,8 +100,8 @@ fn each_thread_s_are_in_order_and_every_byte_is_as_sent() {
         let refusals = refusals.clone();
         thread::spawn(move || {
             check_stream(peer, || {
-                // Until more is held than both kernel buffers can still take. The first time until
-                // there is no room left, which nobody makes meanwhile.
+                // Pause until more is held than both kernel buffers can still take, and the first time
+                // until there is no room left; the peer makes none meanwhile.
                 let give_up = Instant::now() + LONG;
                 while socket.held_bytes() <= MAX_BUFFERED_BYTES / 2
                     || refusals.load(Ordering::Relaxed) == 0

@@ -11,7 +11,7 @@ pub struct Admission {
     inner: admission::Admission,
 }
 
-/// By what a client's connections are known: those of anybody, where Python says nothing.
+/// The marks of a client's connections; if Python gives none, any connection is admitted.
 pub fn of(known: Option<&Bound<'_, Admission>>) -> admission::Admission {
     known.map_or_else(Default::default, |known| known.get().inner)
 }
@@ -41,7 +41,7 @@ impl Admission {
     #[pyo3(signature = (fd, peer))]
     fn admit(&self, fd: RawFd, peer: Option<&str>) -> bool {
         let Some(peer) = peer.and_then(|peer| peer.parse().ok()) else {
-            // It has ended already.
+            // The connection has ended already.
             return self.inner.host.is_none() && self.inner.token.is_none();
         };
         if fd < 0 {

@@ -37,7 +37,7 @@ impl EncryptedConnection for OfPython {
     }
 }
 
-/// Encrypt the connection of a descriptor: what `encrypt` returns sends and receives.
+/// Encrypt the connection of a descriptor: the object that `encrypt` returns sends and receives.
 pub fn encrypted(encrypt: &Py<PyAny>, fd: RawFd) -> io::Result<Box<dyn EncryptedConnection>> {
     let inner = Python::attach(|py| encrypt.call1(py, (fd,))).map_err(failed)?;
     Ok(Box::new(OfPython { inner }))

@@ -74,7 +74,7 @@ impl LinkRelay {
         Ok(told.map(|(name, value)| (name.to_owned(), value)).into())
     }
 
-    // These wait until the relay's thread is done with a batch, which is system calls.
+    // These wait until the relay's thread is done with a batch, which makes system calls.
 
     fn set_excess_ns(&self, py: Python<'_>, excess_ns: u64) {
         py.detach(|| self.inner.set_excess_ns(excess_ns));
@@ -168,7 +168,7 @@ pub fn ping_pong_ns(
     })
 }
 
-/// After a signal begin again, but for a handler that raises.
+/// Call again after a signal, unless its handler raises.
 fn until_not_interrupted<T: Send>(
     py: Python<'_>,
     act: impl Fn() -> io::Result<T> + Sync,
@@ -185,7 +185,7 @@ fn until_not_interrupted<T: Send>(
 pub fn enter_pid_namespace(py: Python<'_>, has_user_namespace: bool) -> PyResult<bool> {
     let os = py.import("os")?;
     let mut refused = None;
-    // Python's own, which puts the interpreter right in the child.
+    // Python's own fork, which repairs the interpreter in the child.
     let fork = || {
         let child = os
             .call_method0("fork")
@@ -205,7 +205,7 @@ pub fn pid_namespace_refusal(py: Python<'_>, has_user_namespace: bool) -> PyResu
         .or_os_error()
 }
 
-/// What backends that are not ours go by, too.
+/// Constants that backends that are not ours use, too.
 pub fn add_constants(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ETHERNET_BYTES", ETHERNET_BYTES)?;
     module.add("OFFLOADED_BYTES", tinygram_link::OFFLOADED_BYTES)?;

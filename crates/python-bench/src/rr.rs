@@ -1,4 +1,4 @@
-//! Both native sides of the bench's `rr`, and what its Python sides check with.
+//! Both native sides of the bench's `rr`, and the checks of its Python sides.
 
 use crate::{
     address::ip_of,
@@ -180,7 +180,7 @@ impl RrServer {
     }
 }
 
-/// What callers found in a slice: the fields of `SliceTally`.
+/// The fields of `SliceTally`.
 type SliceValues = (Vec<u64>, u64, u64, u64);
 /// A span: its start, in a slice when it has settled, its end, and calls of each caller at most.
 type SpanValues = (u64, Option<u64>, u64, Option<u64>);

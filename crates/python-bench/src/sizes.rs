@@ -206,7 +206,7 @@ fn counters_of(measured: &Measured) -> Counters {
     ]
 }
 
-/// Those that hold something.
+/// The histograms that are not empty.
 fn histograms_of(measured: Measured) -> Vec<(&'static str, Histogram)> {
     [
         ("connect_ns", measured.connect),

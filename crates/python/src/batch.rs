@@ -18,7 +18,8 @@ use tinygram_net::{
     socket::{send_now, wait_writable},
 };
 
-/// The most messages between two readings of the clock: one each nearly doubled a hold's cost.
+/// The most messages between two readings of the clock: reading it for each message nearly doubled the
+/// cost of holding one.
 const MAX_UNCHECKED: u64 = 15;
 const BLOCK_ENDED: &str = "the batch's `with` block has ended: send inside the block, or begin \
                            another one";
@@ -33,8 +34,8 @@ const SEND_DOC: &CStr = c"send($self, data, /)\n--\n\n\
 #[pyclass(frozen, subclass, module = "tinygram._native")]
 pub struct Batch {
     state: GilCell<State>,
-    /// `fileno()` of the socket: asked before each write, for a closed socket's number may by now
-    /// be another file's.
+    /// `fileno()` of the socket: called before each write, for the descriptor of a closed socket may by
+    /// now be another file's.
     fileno: Py<PyAny>,
     timeout_ns: Option<u64>,
 }
@@ -42,7 +43,7 @@ pub struct Batch {
 struct State {
     coalescer: Coalescer,
     generation: Generation,
-    /// Whether the program's `with` block has ended: nobody would write what is held after it.
+    /// Whether the program's `with` block has ended: nobody would write messages that are held after it.
     has_block_ended: bool,
     /// Whether the last write failed: the program then knows that bytes are left.
     has_failed: bool,
@@ -50,7 +51,7 @@ struct State {
     unchecked: u32,
     /// When the clock was last read, and how many messages had come by then.
     checked: (u64, u64),
-    /// The kernel's clock tick at that time: after the next one the clock is read in any case.
+    /// The kernel's coarse clock at that time: when it has moved, the clock is read in any case.
     checked_tick_ns: u64,
 }
 
@@ -187,7 +188,7 @@ impl TakesMessages for Batch {
         let count = messages
             .take_while(|message| state.coalescer.hold_with_others(message))
             .count();
-        // They came at one instant; the next one looks at the clock.
+        // These came at one instant; a later message looks at the clock.
         state.unchecked = state.unchecked.saturating_sub(count as u32);
         (count, Ok(()))
     }
@@ -235,7 +236,7 @@ impl Batch {
             if !error.is_instance_of::<PyTimeoutError>(py)
                 || errno.is_ok_and(|errno: Option<i32>| errno.is_some())
             {
-                return error; // The kernel's own ETIMEDOUT is the connection's end.
+                return error; // The kernel's own ETIMEDOUT means the end of the connection.
             }
             let held_bytes = self.held_bytes(py);
             let refused = PyBufferError::new_err(format!(
@@ -247,7 +248,7 @@ impl Batch {
         })
     }
 
-    /// Write what is held and then `message`; what was not written when it fails is held.
+    /// Write what is held and then `message`; if that fails, the bytes that were not written are held.
     fn write(&self, py: Python<'_>, message: &[u8], reason: Reason) -> PyResult<()> {
         let written = self.write_all(py, message, reason);
         self.state.borrow(py).has_failed = written.is_err();
@@ -284,7 +285,7 @@ impl Batch {
 }
 
 impl State {
-    /// Whether messages may be held with those that are, without a look at the clock.
+    /// Whether messages may be held after others without a look at the clock.
     fn may_hold_many(&self) -> bool {
         let is_timed = self.coalescer.hold_ns().is_some();
         let is_checked = self.unchecked > 0 && self.checked_tick_ns == coarse_monotonic_ns();
@@ -301,8 +302,9 @@ impl State {
         self.coalescer.is_due(now_ns)
     }
 
-    /// Reading the clock costs as much as holding a message: where messages come fast, read it for
-    /// some of them only, so that a deadline is noticed late by a small part of the hold at most.
+    /// Set the number of messages until the clock is read again. Reading it costs as much as holding a
+    /// message: if messages come fast, it is read for some of them only, and a deadline is noticed late
+    /// by a small part of the hold at most.
     fn pace_checks(&mut self, now_ns: u64, hold_ns: u64) {
         let messages = self.coalescer.stats().messages;
         let (then_ns, before) = self.checked;

@@ -20,10 +20,10 @@ use tinygram_net::{
     clock::{after_ns, monotonic_ns},
 };
 
-/// Whether the program ends. Nobody will write what threads leave behind, so each send flushes.
+/// Whether the program is ending. Nobody will write what threads leave behind, so each send flushes.
 ///
-/// The connection's lock orders the two: a message held before the last flush looks at the
-/// connection is flushed by it, and the sender of a later one sees this flag.
+/// The connection's lock orders the last flush and a send: a message that is held before the last flush
+/// looks at the connection is flushed by it, and the sender of a later message sees this flag.
 static IS_EXITING: AtomicBool = AtomicBool::new(false);
 const EXIT_S: f64 = 1.0;
 /// The longest wait without the GIL, so that signal handlers run in time.
@@ -40,7 +40,7 @@ pub struct CoalescingSocket {
     inner: tinygram_net::CoalescingSocket,
     /// `gettimeout()` of the socket: None, 0.0 or seconds.
     timeout: Py<PyAny>,
-    /// Makes the exceptions: `failed(errno, acknowledged, unknown, unsent)` and
+    /// The makers of exceptions: `failed(errno, acknowledged, unknown, unsent)` and
     /// `timed_out(unknown, unsent)`, in bytes.
     failed: Py<PyAny>,
     timed_out: Py<PyAny>,
@@ -90,7 +90,7 @@ impl CoalescingSocket {
     fn close(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<()> {
         self.inner.refuse_more();
         let delivered = self.wait(py, timeout_s, |timeout| self.inner.deliver(timeout));
-        // It waits for a write that is under way.
+        // `end` waits for a write that is under way.
         py.detach(|| self.inner.end());
         delivered
     }
@@ -168,7 +168,7 @@ impl TakesMessages for CoalescingSocket {
         let (count, sent) = this.inner.send_many(messages);
         let sent = match sent {
             Err(SendError::Failed(failure)) => Err(this.failed(py, &failure)),
-            // The next one tells what is the matter with the others, or waits for room.
+            // Other errors are met again by the next message, which raises them or waits for room.
             _ if count > 0 && IS_EXITING.load(Ordering::Relaxed) => {
                 this.flush_handed_over(py, Some(EXIT_S))
             }
@@ -288,7 +288,7 @@ fn raised<'py>(
     }
 }
 
-/// When a wait of `timeout_s` is over; `None`: it never is.
+/// When a wait of `timeout_s` is over, in nanoseconds of CLOCK_MONOTONIC; `None`: never.
 fn give_up_ns(timeout_s: Option<f64>) -> u64 {
     timeout_s.map_or(u64::MAX, |seconds| {
         after_ns(Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX))
@@ -304,8 +304,8 @@ fn next_slice(give_up_ns: u64) -> (Duration, bool) {
     )
 }
 
-/// The program ends: wait a second at most until all sockets have written what they held. Returns
-/// a message for each that has not.
+/// The program ends: wait a second at most until all sockets have written what they held. Returns an
+/// error text for each that has not.
 #[pyfunction]
 pub fn flush_all_at_exit(py: Python<'_>) -> Vec<String> {
     IS_EXITING.store(true, Ordering::Relaxed);

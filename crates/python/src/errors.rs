@@ -1,5 +1,5 @@
 //! Errors of the kernel become OSError as Python itself raises it: with `errno`, and of the subclass
-//! that goes with it. pyo3's own conversion leaves `errno` out.
+//! that belongs to it. PyO3's own conversion leaves `errno` out.
 
 use pyo3::{exceptions::PyOSError, prelude::*};
 use std::io;

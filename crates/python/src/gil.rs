@@ -1,8 +1,8 @@
-//! State that only a thread with the GIL touches.
+//! State that only a thread with the GIL touches; where there is none, a lock guards it.
 
-/// The cell for the state of a class with a hot method: the GIL guards it.
+/// The cell for the state of a class with a hot method: the GIL guards the state.
 ///
-/// Law: nobody calls Python code, or releases the GIL, while it is borrowed.
+/// Law: nobody calls Python code, or releases the GIL, while the state is borrowed.
 #[cfg(not(Py_GIL_DISABLED))]
 mod cell {
     use pyo3::Python;
@@ -31,8 +31,8 @@ mod cell {
     }
 }
 
-/// The same where there is no GIL: a lock. By the law above it is held for short, and no thread
-/// that has it waits for another.
+/// The same where there is no GIL: a lock. By the law above it is held only for a short time, and no
+/// thread that has it waits for another.
 #[cfg(Py_GIL_DISABLED)]
 mod cell {
     use pyo3::Python;

@@ -2,7 +2,7 @@ use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
 
 /// The start of the V2 compressed form (http://hdrhistogram.org); a length and zlib data follow.
 const COMPRESSED: u32 = 0x1c84_9314;
-/// The most that is decompressed; a full histogram is below 400 kB.
+/// The most bytes that are decompressed; a full histogram is below 400 kB.
 const MAX_BYTES: usize = 4 << 20;
 
 /// Times in nanoseconds, each to three significant digits: an HDR histogram
@@ -101,7 +101,7 @@ impl Histogram {
     }
 }
 
-/// The V2 form out of a V2 compressed one, by Python's own zlib: a decompressor of ours would be an
+/// The V2 form from a V2 compressed one, by Python's own zlib: a decompressor of our own would be an
 /// eighth of the module.
 fn decompressed(py: Python<'_>, text: &str) -> PyResult<Vec<u8>> {
     if text.len() > MAX_BYTES {

@@ -51,7 +51,7 @@ impl Knobs {
     }
 }
 
-/// messages, writes, bytes, overruns, flushes by reason, holds.
+/// The parts of [`Stats`]: messages, writes, bytes, overruns, flushes by reason, holds.
 pub type StatsParts = (u64, u64, u64, u64, Vec<(&'static str, u64)>, Histogram);
 
 pub fn stats_parts(stats: &Stats) -> StatsParts {

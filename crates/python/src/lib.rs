@@ -50,7 +50,7 @@ mod _native {
 }
 
 /// Give this subclass of Batch or CoalescingSocket the methods that take a message as its own, so
-/// that the interpreter calls them the short way. Returns the class; TypeError when it is another.
+/// that the interpreter calls them the short way. Returns the class; raises TypeError for another one.
 #[pyfunction]
 #[pyo3(signature = (class, /))]
 fn with_message_methods(class: Bound<'_, PyType>) -> PyResult<Bound<'_, PyType>> {

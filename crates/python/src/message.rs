@@ -4,10 +4,11 @@ use pyo3::{
     types::{PyBytes, PyMemoryView, PySlice},
 };
 
-/// Up to this size a message's end is copied behind what is held, rather than keeping the message.
+/// The unwritten end of a message is copied behind the held bytes up to this size; if it is larger, the
+/// message is kept.
 const COPIED_BYTES: usize = 16 << 10;
 
-/// A message as immutable bytes: what is not exactly `bytes` is copied.
+/// A message as immutable bytes: an object that is not exactly `bytes` is copied.
 pub fn immutable<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     if let Ok(bytes) = data.cast_exact::<PyBytes>() {
         return Ok(bytes.clone());
@@ -23,7 +24,7 @@ pub fn immutable<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>>
     Ok(view.call_method0("tobytes")?.cast_into::<PyBytes>()?)
 }
 
-/// What the kernel did not take: a copy of what was held, and the message from some byte on.
+/// The bytes that the kernel did not take: a copy of what was held, and the message from some byte on.
 pub struct Rest<'py> {
     copied: Option<Bound<'py, PyBytes>>,
     message: Option<(Bound<'py, PyBytes>, usize)>,
@@ -87,7 +88,7 @@ impl<'py> Rest<'py> {
     }
 }
 
-/// Why a message can never be taken.
+/// The error text for a message that can never be taken.
 pub fn too_large(message_bytes: usize) -> String {
     format!("a message of {message_bytes} bytes is larger than max_buffered_bytes")
 }

@@ -23,22 +23,22 @@ pub trait TakesMessages: pyo3::PyClass<Frozen = True> + Sync {
 
     /// Hold the message, if nothing else must be done; returns whether it was held.
     fn hold(&self, message: &[u8]) -> bool;
-    /// Take a message that [`TakesMessages::hold`] did not, and say of an error what became of it.
+    /// Take a message that [`TakesMessages::hold`] did not; an error says whether it was taken.
     fn take_one(slf: &Bound<'_, Self>, data: &Bound<'_, PyAny>) -> Result<(), Fault>;
-    /// Take the first of many messages, as far as that neither waits nor needs Python code; the rest is
-    /// for [`TakesMessages::take_one`]. Returns how many were taken.
+    /// Take the first of many messages, as many as neither wait nor need Python code; the next one is for
+    /// [`TakesMessages::take_one`]. Returns how many were taken.
     fn take_plain<'a>(
         slf: &Bound<'_, Self>,
         messages: impl Iterator<Item = &'a [u8]>,
     ) -> (usize, PyResult<()>);
 
-    /// [`TakesMessages::take_one`], for who takes one message alone.
+    /// Like [`TakesMessages::take_one`], for a caller that has a single message.
     fn take(slf: &Bound<'_, Self>, data: &Bound<'_, PyAny>) -> PyResult<()> {
         Self::take_one(slf, data).map_err(|fault| fault.error)
     }
 }
 
-/// A method of `T` that takes one message, and returns None or the message's length: one that is
+/// A method of `T` that takes one message, and returns None or the message's length: a message that is
 /// only held costs half of what it costs through the general call protocol.
 pub const fn message_method<T: TakesMessages, const RETURNS_LENGTH: bool>(
     name: &'static CStr,
@@ -56,10 +56,10 @@ pub const fn message_method<T: TakesMessages, const RETURNS_LENGTH: bool>(
 
 /// Give the message methods of `T` to `class`, which is `T` or a subclass, as its own.
 ///
-/// An inherited one does the same. But since CPython 3.11 only an object's very own class makes
-/// `object.send(message)` a short call: the interpreter compares it with the method's.
+/// Inherited methods would do the same. But since CPython 3.11 `object.send(message)` is a short call
+/// only if the method's class is exactly the object's: the interpreter compares the two.
 ///
-/// Returns false when it is no such class.
+/// Returns false when `class` is no such class.
 pub fn add_message_methods<T: TakesMessages>(class: &Bound<'_, PyType>) -> PyResult<bool> {
     let py = class.py();
     if !class.is_subclass_of::<T>()? {
@@ -85,8 +85,8 @@ unsafe extern "C" fn take_message<T: TakesMessages, const RETURNS_LENGTH: bool>(
     slf: *mut ffi::PyObject,
     data: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: the interpreter calls with the GIL held, with an instance of `T`, for the method is
-    // a descriptor of that class or of a subclass and checks it, and with one argument; both
+    // SAFETY: the interpreter calls this with the GIL held and with one argument. `slf` is an instance
+    // of `T`, for the method is a descriptor of that class or of a subclass, and checks it; both objects
     // outlive the call.
     unsafe {
         let py = Python::assume_attached();
@@ -135,7 +135,7 @@ unsafe fn take_message_slowly<T: TakesMessages, const RETURNS_LENGTH: bool>(
     })
 }
 
-/// The length of a message in bytes; a `memoryview` would be made only to be asked for it.
+/// The length of a message in bytes; for `bytes`, without a `memoryview` that is made only for that.
 fn length<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     match data.cast_exact::<PyBytes>() {
         Ok(bytes) => Ok(bytes.as_bytes().len().into_pyobject(data.py())?.into_any()),
@@ -143,14 +143,14 @@ fn length<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     }
 }
 
-/// Where a `bytes` object has its content, in bytes from its own address: the same for each of them,
-/// and found when the module is imported. `PyBytes_AsString` would be called for each message.
+/// The offset of a `bytes` object's content from the object's address, in bytes: the same for all of
+/// them, and found when the module is imported, to save a call of `PyBytes_AsString` for each message.
 static CONTENT_AT: AtomicUsize = AtomicUsize::new(0);
 
-/// Find where `bytes` objects have their content; call it before any message is taken.
+/// Find where `bytes` objects have their content; call this before any message is taken.
 ///
 /// # Errors
-/// SystemError where the interpreter keeps the content of some elsewhere than that of others.
+/// SystemError if the content is not at the same offset in all of them.
 pub fn find_content(py: Python<'_>) -> PyResult<()> {
     let [at, other] = [&b""[..], &[1; 1_000]].map(|content| {
         let bytes = PyBytes::new(py, content);
@@ -164,12 +164,12 @@ pub fn find_content(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// The content of a `bytes` object; `None`: it is of another class, or a subclass.
+/// The content of a `bytes` object; `None`: the object is of another class, or of a subclass.
 ///
 /// # Safety
 /// `data` is an object, which outlives the slice; the GIL is held, and `find_content` was called.
 unsafe fn exact_bytes<'a>(data: *mut ffi::PyObject) -> Option<&'a [u8]> {
-    // SAFETY: as said above. A `bytes` object never changes, and has its content where others have.
+    // SAFETY: see above. A `bytes` object never changes, and its content is at the offset that was found.
     unsafe {
         if ffi::PyBytes_CheckExact(data) == 0 {
             return None;
@@ -179,7 +179,8 @@ unsafe fn exact_bytes<'a>(data: *mut ffi::PyObject) -> Option<&'a [u8]> {
     }
 }
 
-/// Why a message was not sent; it may have been taken nevertheless, and is held.
+/// The error of a message that was not sent; the message may have been taken nevertheless, and is then
+/// held.
 pub struct Fault {
     pub error: PyErr,
     pub was_taken: bool,
@@ -206,15 +207,15 @@ impl From<PyErr> for Fault {
 
 /// Take each of the messages in turn, with one borrow of the state for as many as possible.
 ///
-/// Raises what a single one raises, with the number of those that were taken in its attribute
-/// `taken_messages`.
+/// Raises what a single message raises; the exception's attribute `taken_messages` says how many were
+/// taken.
 pub fn take_many<T: TakesMessages>(
     slf: &Bound<'_, T>,
     messages: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
     let py = slf.py();
-    // A tuple of our own, which nobody changes: of a message that is not `bytes`, Python code may
-    // run, and change the list that it is in.
+    // A tuple of our own, which nobody changes: a message that is not `bytes` may run Python code, which
+    // could change the list that it is in.
     // SAFETY: `messages` is an object; the result is an owned tuple, or null with an error set.
     let messages = unsafe {
         let made = ffi::PySequence_Tuple(messages.as_ptr());

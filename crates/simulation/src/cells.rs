@@ -15,17 +15,17 @@ pub enum LoopKind {
     Plain,
     /// Threads that share a connection, on one core with the thread that writes for them.
     ThreadsOnOneCore,
-    /// The same, with a core for that thread.
+    /// The same, but the writing thread has a core of its own.
     ThreadsOnTwoCores,
 }
 
 impl LoopKind {
-    /// Whether threads share the connection, and one thread writes what they do not.
+    /// Whether threads share the connection, and a writing thread writes what they hold.
     pub fn is_threads(self) -> bool {
         matches!(self, Self::ThreadsOnOneCore | Self::ThreadsOnTwoCores)
     }
 
-    /// The knobs of a strategy there, the others at their defaults.
+    /// The knobs of a strategy in this loop, the others at their defaults.
     pub fn knobs(self, strategy: Strategy) -> Knobs {
         if self.is_threads() {
             Knobs::of_threads(strategy)
@@ -40,8 +40,8 @@ impl LoopKind {
 pub struct Program {
     /// How long it computes before it hands over each message.
     pub work_ns: u64,
-    /// Whether it yields to its loop once more after it has sent, as a coroutine does that sleeps for 0 s;
-    /// or the loop waits at once.
+    /// Whether it yields to its loop once more after it has sent, as a coroutine does that sleeps for 0 s.
+    /// Otherwise the loop waits at once.
     pub yields: bool,
 }
 
@@ -62,17 +62,17 @@ pub enum Load {
 /// A load on a loop over a link.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// What it is called in tables.
+    /// The cell's name in tables.
     pub name: String,
     /// The loop that drives the sending.
     pub of_loop: LoopKind,
     /// What the program does around its messages.
     pub program: Program,
-    /// What lies between sender and receiver.
+    /// The link between sender and receiver.
     pub link: Link,
     /// When messages are handed over.
     pub load: Load,
-    /// Whether another seed makes another load of it.
+    /// Whether another seed gives another load.
     pub is_random: bool,
 }
 
@@ -83,16 +83,16 @@ impl Cell {
     }
 }
 
-/// Which cells there are.
+/// The parts whose combinations are the cells.
 #[derive(Clone, Debug)]
 pub struct Grid {
     /// Each with every program, link and load.
     pub loops: Vec<LoopKind>,
-    /// Programs, of which those are left out that could not keep up whatever sending costs.
+    /// Programs; those that could not keep up, whatever sending costs, are left out.
     pub programs: Vec<Program>,
     /// Links.
     pub links: Vec<Link>,
-    /// Rates in messages per second; each cell flat out comes besides.
+    /// Rates in messages per second; the cells flat out are added to these.
     pub rates_per_s: Vec<f64>,
     /// Messages that are due at one instant.
     pub bursts: Vec<u64>,
@@ -159,8 +159,8 @@ impl Grid {
         }
     }
 
-    /// All cells, in order. What a message takes flat out does not depend on the link, nor on whether
-    /// the program yields: there is one such cell for each loop, burst and work.
+    /// All cells, in order. Flat out, the time of a message depends neither on the link nor on whether the
+    /// program yields: there is one such cell for each loop, burst and work.
     pub fn cells(&self) -> Vec<Cell> {
         let mut cells = Vec::new();
         for (load_name, load, is_random) in self.loads() {
@@ -211,7 +211,7 @@ impl Grid {
 }
 
 impl Program {
-    /// Whether its own work leaves it time for what is due.
+    /// Whether the program's own work leaves it time for the messages that are due.
     fn can_keep_up(self, load: &Load) -> bool {
         let Load::Paced(due_ns) = load else {
             return true;

@@ -1,10 +1,10 @@
-//! What things take in a model of a host.
+//! The costs of operations in a model of a host.
 
 use crate::LoopKind;
 use std::collections::HashMap;
 use thiserror::Error;
 
-/// What things take, in nanoseconds of time and of CPU time unless said otherwise.
+/// The costs of operations, in nanoseconds of time and of CPU time unless said otherwise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {
     /// To hand a message over.
@@ -15,17 +15,18 @@ pub struct Costs {
     pub tick_ns: u64,
     /// CPU time to fall asleep and be woken; a third of it passes before the program runs again.
     pub wake_ns: u64,
-    /// No sleep is shorter.
+    /// The shortest sleep.
     pub least_sleep_ns: u64,
     /// How late a sleep ends that only a deadline ends.
     pub timer_slack_ns: u64,
     /// A write, without its bytes.
     pub write_ns: u64,
-    /// A write's bytes: picoseconds each.
+    /// Each byte of a write, in picoseconds.
     pub byte_ps: u64,
-    /// To tell a thread that sleeps.
+    /// To wake a thread that sleeps.
     pub notify_ns: u64,
-    /// CPU time of a thread that is told or whose time has come; it runs so much later on a core of its own.
+    /// CPU time of a thread that is woken, or whose time has come; on a core of its own it runs this much
+    /// later.
     pub writer_wake_ns: u64,
     /// At the receiver: to be woken.
     pub receiver_wake_ns: u64,
@@ -38,13 +39,13 @@ pub struct Costs {
 /// A host as factors of a machine's costs, so that a rule is not tuned to one of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Model {
-    /// What it is like.
+    /// The host's name.
     pub name: &'static str,
-    /// The time of what the program and its loop do.
+    /// The time of the program and its loop.
     pub iteration: f64,
     /// The time of a write, without its bytes.
     pub write: f64,
-    /// What a sleep costs, and how long it is at least.
+    /// The cost of a sleep, and its least length.
     pub wake: f64,
 }
 
@@ -57,7 +58,7 @@ pub const TUNING_MODELS: [Model; 5] = [
     Model::new("dear writes and sleeps", 1.0, 2.0, 2.0),
 ];
 
-/// Models between and beyond those, with which nothing was tuned.
+/// Hosts between and beyond [`TUNING_MODELS`], with which nothing was tuned.
 pub const CONFIRMING_MODELS: [Model; 5] = [
     Model::new("a little slower", 1.4, 1.2, 1.0),
     Model::new("slow program, cheap writes", 3.0, 0.6, 1.5),
@@ -94,14 +95,14 @@ impl Model {
     }
 }
 
-/// Which number of a measured interval is taken for what is true.
+/// The number of a measured interval that is taken for the true one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// The median of the rounds.
     Median,
-    /// Where the interval begins.
+    /// The lower end of the interval.
     Low,
-    /// Where it ends.
+    /// The upper end of the interval.
     High,
 }
 
@@ -113,7 +114,7 @@ pub struct Machine {
     bound: Bound,
 }
 
-/// What is wrong with a file of costs.
+/// An error in a file of costs.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum CostsError {
     /// A line is not a name and three numbers.
@@ -124,8 +125,9 @@ pub enum CostsError {
     Missing(String),
 }
 
-/// What is not measured: telling the writing thread and changing to it, telling our loop of an iteration's end, having another one call us, a read
-/// when bytes are there, an acknowledgement, and the kernel's slack of timers.
+/// Costs that are not measured: telling the writing thread and changing to it, telling our loop of an
+/// iteration's end, having another loop call us, a read when bytes are there, an acknowledgement, and the
+/// kernel's slack of timers.
 const NOTIFY_NS: u64 = 2_500;
 const WRITER_WAKE_NS: u64 = 5_000;
 const RESTING_TICK_NS: u64 = 100;
@@ -140,10 +142,10 @@ impl Machine {
         Self::parse(include_str!("../costs.txt")).expect("a test reads it")
     }
 
-    /// From the text that `benches/costs.py` writes.
+    /// Read the text that `benches/costs.py` writes.
     ///
     /// # Errors
-    /// [`CostsError`]: which line is none, or what is missing.
+    /// [`CostsError`]: the line that is wrong, or the cost that is missing.
     pub fn parse(text: &str) -> Result<Self, CostsError> {
         let mut by_name = HashMap::new();
         for (index, line) in text.lines().enumerate() {
@@ -177,7 +179,7 @@ impl Machine {
         }
     }
 
-    /// What things take in a loop of this kind.
+    /// The costs in a loop of this kind.
     pub fn costs(&self, of_loop: LoopKind) -> Costs {
         self.find(of_loop).expect("checked when it was read")
     }

@@ -4,7 +4,7 @@ use crate::{Cell, Costs, LoopKind, Machine, Model, Outcome, run};
 use std::time::Duration;
 use tinygram_core::Strategy;
 
-/// No message is held longer by `adaptive` where it stands beside `competitive`.
+/// The most that `adaptive` holds a message when it is compared with `competitive`.
 const BESIDE_COMPETITIVE: Duration = Duration::from_micros(300);
 
 /// The fixed strategies that a program could name instead.
@@ -27,7 +27,7 @@ fn strategies(of_loop: LoopKind) -> Vec<(&'static str, Strategy)> {
     ]
 }
 
-/// What each strategy costs in a cell, as a ratio to the best fixed one.
+/// The cost of each strategy in a cell, as a ratio to that of the best fixed one.
 #[derive(Clone, Debug)]
 pub struct Judged {
     /// The cell's name.
@@ -41,13 +41,13 @@ pub struct Judged {
     /// The price of `adaptive` that holds for 300 µs at most ÷ that of `competitive` with the price of a write
     /// of one message.
     pub beside_competitive: f64,
-    /// By strategy, `adaptive` last: its price ÷ that of the best fixed one, and what it made.
+    /// By strategy, `adaptive` last: its price ÷ that of the best fixed one, and its outcome.
     pub ratios: Vec<(&'static str, f64, Outcome)>,
 }
 
-/// Judge `adaptive` and every fixed strategy in a cell on a host. The price is mean delay + CPU time of
-/// a message, a microsecond of one as much as of the other; flat out, and where none keeps up with the
-/// rate, the time of a message.
+/// Judge `adaptive` and every fixed strategy in a cell on a host. The price is the mean delay + the CPU
+/// time of a message, a microsecond of each counting the same; flat out, and where no strategy keeps up
+/// with the rate, it is the time of a message.
 pub fn judge(cell: &Cell, machine: &Machine, model: &Model) -> Judged {
     let costs = model.costs(machine, cell.of_loop);
     let knobs = |strategy| cell.of_loop.knobs(strategy);
@@ -81,7 +81,7 @@ pub fn judge(cell: &Cell, machine: &Machine, model: &Model) -> Judged {
     }
 }
 
-/// `adaptive` that holds no longer than a bound, and the strategy with a proof.
+/// The outcomes of `adaptive` with a bound on its holds, and of `competitive`.
 fn beside_competitive(cell: &Cell, costs: Costs) -> (Outcome, Outcome) {
     let mut bounded = cell.of_loop.knobs(Strategy::Adaptive);
     bounded.max_hold = Some(BESIDE_COMPETITIVE);
@@ -93,11 +93,11 @@ fn beside_competitive(cell: &Cell, costs: Costs) -> (Outcome, Outcome) {
 /// A strategy over many cells.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// Its name.
+    /// The strategy's name.
     pub strategy: &'static str,
     /// The greatest ratio of its price to that of the best fixed strategy of a cell.
     pub worst: f64,
-    /// The cell and host of that.
+    /// The cell and host of the greatest ratio.
     pub worst_cell: String,
     /// The geometric mean of the ratios.
     pub mean: f64,
@@ -109,7 +109,7 @@ pub struct Summary {
     pub cells: usize,
 }
 
-/// Sum up what was judged, strategy by strategy.
+/// Sum up the judgements, strategy by strategy.
 pub fn summary(judged: &[Judged]) -> Vec<Summary> {
     let names: Vec<_> = judged.first().map_or(Vec::new(), |first| {
         first.ratios.iter().map(|(name, ..)| *name).collect()

@@ -1,12 +1,12 @@
-//! What each strategy costs in virtual time: the library's own [`Coalescer`] in models of the loops that
-//! drive it. No clock, no socket and no host: the same numbers each time, and seconds for a grid that
-//! takes a day to measure.
+//! The cost of each strategy in virtual time: the library's own [`Coalescer`] in models of the loops that
+//! drive it. Without a clock, a socket and a host, the numbers are the same each time, and a grid that
+//! takes a day to measure takes seconds.
 //!
-//! A [`Cell`] is a load on a kind of loop, over a link; [`Costs`] say what a call, an iteration, a sleep
-//! and a write take; [`run`] gives an [`Outcome`], and [`judge`] compares those of `adaptive` with
-//! the best fixed strategy's.
+//! A [`Cell`] is a load on a kind of loop, over a link; [`Costs`] say how long a call, an iteration, a
+//! sleep and a write take; [`run`] gives an [`Outcome`], and [`judge`] compares those of `adaptive` with
+//! those of the best fixed strategy.
 //!
-//! Laws: deterministic; whatever decides when messages leave is in `tinygram-core`, nothing here.
+//! Laws: everything is deterministic; all code that decides when messages leave is in `tinygram-core`.
 //!
 //! [`Coalescer`]: tinygram_core::Coalescer
 

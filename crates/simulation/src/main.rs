@@ -1,10 +1,10 @@
-//! What each strategy costs over grids of cells and several hosts, in virtual time.
+//! The cost of each strategy over grids of cells and several hosts, in virtual time.
 //!
 //!     tinygram-simulation page [COSTS]            the grids to tune with, as a page in Markdown
 //!     tinygram-simulation confirm [COSTS]         the same loads with other seeds on other hosts
 //!     tinygram-simulation cells PART [COSTS]      every strategy in the cells with PART in their names
 //!
-//! COSTS is a file of `benches/costs.py`; without one those are used that lie beside the sources.
+//! COSTS is a file of `benches/costs.py`; without one, the costs beside the sources are used.
 
 mod page;
 

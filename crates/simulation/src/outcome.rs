@@ -1,4 +1,4 @@
-//! What a strategy made of a cell.
+//! The outcome of a strategy in a cell.
 
 /// Mean, median and tail of the time from due to received, and what a message cost the sender.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,11 +13,11 @@ pub struct Outcome {
     pub p99_us: f64,
     /// The sender's CPU time, without the program's own work.
     pub cpu_us_per_message: f64,
-    /// The time of a message: of use flat out, and where nobody keeps up.
+    /// The time of a message: of use flat out, and where no strategy keeps up.
     pub us_per_message: f64,
     /// Writes by the sender.
     pub writes_per_message: f64,
-    /// How long after the last message was due it was sent, as a share of the whole time.
+    /// How long after it was due the last message was sent, as a share of the whole time.
     pub lag: f64,
 }
 
@@ -47,7 +47,7 @@ impl Outcome {
         }
     }
 
-    /// Whether it did not keep up: the backlog at the end is a twentieth of the time and more.
+    /// Whether the strategy did not keep up: the lag at the end is over a twentieth of the time.
     pub fn is_overloaded(&self) -> bool {
         self.lag > 0.05
     }

@@ -33,7 +33,7 @@ pub fn page(machine: &Machine) -> String {
     page
 }
 
-/// The same loads with seeds and on hosts with which nothing was tuned: to be looked at once, when a rule is
+/// The same loads with seeds and on hosts with which nothing was tuned: look at it once, when a rule is
 /// finished.
 pub fn confirmation(machine: &Machine) -> String {
     let on_hosts = |grid: GridOf| judged(grid, machine, &CONFIRMING_MODELS, &CONFIRMING_SEEDS);
@@ -109,7 +109,7 @@ fn told(page: &mut String, loops: &Both, threads: &Both) {
     }
 }
 
-/// What would be told if every cost were where its measured interval begins, or ends.
+/// The figures of `adaptive` if every cost were at the lower, or the upper, end of its interval.
 fn ends_of_intervals(page: &mut String, machine: &Machine) {
     let _ = writeln!(
         page,
@@ -176,7 +176,7 @@ type GridOf = fn(u64) -> Grid;
 /// Paced cells, and those flat out.
 type Both = (Vec<Judged>, Vec<Judged>);
 
-/// Every cell on each host; of the later seeds those alone that depend on it.
+/// Every cell on each host; with the later seeds, only the cells that depend on the seed.
 fn judged(grid: GridOf, machine: &Machine, models: &[Model], seeds: &[u64]) -> Both {
     let mut both = Both::default();
     for seed in seeds {

@@ -3,7 +3,7 @@
 use crate::{Cell, Costs, LoopKind, Outcome, sender::Sender, source::Source, threads};
 use tinygram_core::Knobs;
 
-/// What a strategy makes of a cell, with its knobs.
+/// The outcome of a strategy, with its knobs, in a cell.
 pub fn run(cell: &Cell, knobs: Knobs, costs: Costs) -> Outcome {
     if cell.of_loop.is_threads() {
         return threads::run(cell, knobs, costs);
@@ -21,7 +21,7 @@ pub fn run(cell: &Cell, knobs: Knobs, costs: Costs) -> Outcome {
     sender.finish(last_due_ns)
 }
 
-/// Calls, then a tick, then a wait.
+/// An iteration of a resting loop: calls, then a tick, then a wait.
 fn iterate_resting(sender: &mut Sender, source: &mut Source<'_>, cell: &Cell) {
     let handed_over = hand_over(source, sender, cell);
     sender.spend(sender.costs.iteration_ns);
@@ -34,7 +34,7 @@ fn iterate_resting(sender: &mut Sender, source: &mut Source<'_>, cell: &Cell) {
     }
 }
 
-/// A tick is called first in the iteration after the one in which it was asked for.
+/// An iteration of a foreign loop: it begins with the tick that the iteration before asked for.
 fn iterate_foreign(sender: &mut Sender, source: &mut Source<'_>, cell: &Cell) {
     if sender.is_armed() && !sender.waits_for_time() {
         sender.tick(false);
@@ -47,7 +47,7 @@ fn iterate_foreign(sender: &mut Sender, source: &mut Source<'_>, cell: &Cell) {
     }
 }
 
-/// Sends, then a poll, then a wait until the deadline at most.
+/// An iteration of a plain loop: sends, then a poll, then a wait until the deadline at most.
 fn iterate_plain(sender: &mut Sender, source: &mut Source<'_>, cell: &Cell) {
     let handed_over = hand_over(source, sender, cell);
     sender.spend(sender.costs.iteration_ns);
@@ -64,7 +64,7 @@ fn has_more(handed_over: bool, source: &Source<'_>, cell: &Cell) -> bool {
     handed_over && !source.is_done() && (cell.program.yields || source.is_flat_out())
 }
 
-/// Sleep until the next message is due, or a deadline comes, which is then met.
+/// Sleep until the next message is due, or until a deadline comes, and tick then.
 fn wait(sender: &mut Sender, source: &Source<'_>) {
     let due_ns = source.next_due_ns().unwrap_or(u64::MAX);
     let deadline_ns = sender.deadline_ns().filter(|&at_ns| at_ns < due_ns);
@@ -81,7 +81,7 @@ fn wait(sender: &mut Sender, source: &Source<'_>) {
     }
 }
 
-/// Hand over what an iteration finds due at its begin. Returns whether there was any.
+/// Hand over the messages that are due when an iteration begins. Returns whether there were any.
 fn hand_over(source: &mut Source<'_>, sender: &mut Sender, cell: &Cell) -> bool {
     let begin_ns = sender.now_ns;
     let mut is_any = false;
@@ -89,7 +89,7 @@ fn hand_over(source: &mut Source<'_>, sender: &mut Sender, cell: &Cell) -> bool 
         let Some(due_ns) = source.take_due(begin_ns, sender.now_ns) else {
             break;
         };
-        // The program's own work is not what sending costs: it takes time, but is not counted.
+        // The program's own work is no cost of sending: it takes time, but its CPU time is not counted.
         sender.now_ns += cell.program.work_ns;
         sender.send(due_ns);
         is_any = true;

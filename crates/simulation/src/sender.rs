@@ -8,14 +8,14 @@ pub(crate) const MESSAGE: [u8; 100] = [0; 100];
 /// Virtual time does not begin at zero: a policy must not depend on it.
 pub(crate) const BEGIN_NS: u64 = 1_000_000_000;
 
-/// A program's thread with a coalescer, what it holds, and what it has cost so far.
+/// A program's thread with a coalescer, the messages that it holds, and its costs so far.
 #[derive(Debug)]
 pub(crate) struct Sender {
     pub(crate) costs: Costs,
     pub(crate) now_ns: u64,
     cpu_ns: u64,
     coalescer: Coalescer,
-    /// Whether it is a plain loop's, whose batches see themselves to what is due.
+    /// Whether it is a plain loop's: each message that joins others looks whether these are due.
     is_plain: bool,
     /// When each of the held messages was due.
     held_due_ns: Vec<u64>,
@@ -44,25 +44,25 @@ impl Sender {
         }
     }
 
-    /// When a message is due that is due so long after the start.
+    /// The time that is `offset_ns` after the start.
     pub(crate) fn due_ns(offset_ns: u64) -> u64 {
         BEGIN_NS + offset_ns
     }
 
-    /// Be busy for so long.
+    /// Be busy for `ns`.
     pub(crate) fn spend(&mut self, ns: u64) {
         self.now_ns += ns;
         self.cpu_ns += ns;
     }
 
-    /// Sleep until then, `late_ns` longer, and be woken.
+    /// Sleep until `at_ns`, `late_ns` longer, and be woken.
     pub(crate) fn sleep_until(&mut self, at_ns: u64, late_ns: u64) {
         let least_ns = self.now_ns + self.costs.least_sleep_ns;
         self.now_ns = (at_ns + late_ns).max(least_ns) + self.costs.wake_ns / 3;
         self.cpu_ns += self.costs.wake_ns;
     }
 
-    /// Hand a message over that was due then.
+    /// Hand over a message that was due at `due_ns`.
     pub(crate) fn send(&mut self, due_ns: u64) {
         self.spend(self.costs.call_ns);
         self.held_due_ns.push(due_ns);
@@ -95,7 +95,7 @@ impl Sender {
         self.is_armed = !self.held_due_ns.is_empty() || self.coalescer.wants_tick();
     }
 
-    /// By when a tick must come, though no iteration ends.
+    /// The time by which a tick must come, even if no iteration ends.
     pub(crate) fn deadline_ns(&self) -> Option<u64> {
         self.coalescer.deadline_ns()
     }

@@ -28,7 +28,7 @@ impl<'a> Source<'a> {
             }
     }
 
-    /// How many messages an iteration hands over at most.
+    /// The most messages that an iteration hands over.
     pub(crate) fn most_at_once(&self) -> u64 {
         match self.load {
             Load::Paced(_) => u64::MAX,
@@ -36,8 +36,8 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Take the next message, if an iteration that began at `begin_ns` finds it due. Returns when it
-    /// was: flat out at `now_ns`.
+    /// Take the next message, if an iteration that began at `begin_ns` finds it due. Returns when it was
+    /// due, which is `now_ns` flat out.
     pub(crate) fn take_due(&mut self, begin_ns: u64, now_ns: u64) -> Option<u64> {
         if self.is_done() {
             return None;

@@ -1,8 +1,8 @@
 //! Threads that share a connection, and the thread that writes for them, in virtual time.
 //!
 //! The program's threads have one clock here: one at a time has the interpreter, or the connection's
-//! lock. The writing thread has the same core or one of its own. What it owes the connection is decided
-//! as in `tinygram-net`; what is held, and for how long, by the library's `Coalescer`.
+//! lock. The writing thread has the same core or one of its own. Its visits are decided as in
+//! `tinygram-net`; which messages are held, and for how long, the library's `Coalescer` decides.
 //!
 //! Law: events happen in the order of their times. Before the program does anything, the
 //! writing thread has done all that it does by then, so that no message leaves before it is handed over.
@@ -15,8 +15,8 @@ use crate::{
 };
 use tinygram_core::{Coalescer, Knobs, Next, Reason};
 
-/// On the program's own core the writing thread's wakes preempt nobody: it comes when the program waits,
-/// or when it has waited for its turn for so long (the base slice of Linux' scheduler).
+/// On the program's own core the writing thread's wake-ups preempt nobody: it comes when the program waits,
+/// or when it has waited for its turn for this long (the base slice of Linux' scheduler).
 const TURN_NS: u64 = 2_800_000;
 
 /// A message that was handed over and is not written yet.
@@ -26,18 +26,18 @@ struct Handed {
     due_ns: u64,
 }
 
-/// What the writing thread does.
+/// The state of the writing thread.
 #[derive(Clone, Copy, Debug)]
 enum Writer {
-    /// It sleeps until somebody tells it, or until this time.
+    /// It sleeps until a sender tells it to come, or until this time.
     Asleep(Option<u64>),
     /// It comes at this time.
     Called(u64),
-    /// It writes what it took, until then.
+    /// It writes what it took, until this time.
     Writing(u64, Reason),
 }
 
-/// A program's threads, what they hold, and the thread that writes it.
+/// A program's threads, the messages that they hold, and the writing thread.
 #[derive(Debug)]
 struct Threads {
     costs: Costs,
@@ -46,14 +46,14 @@ struct Threads {
     shares_core: bool,
     coalescer: Coalescer,
     held: Vec<Handed>,
-    /// What the writing thread has taken out, in bytes.
+    /// How many bytes the writing thread has taken out.
     taken_bytes: usize,
     writer: Writer,
     writes: u64,
     wire: Wire,
 }
 
-/// What knobs make of a cell of threads.
+/// The outcome of these knobs in a cell of threads.
 pub(crate) fn run(cell: &Cell, knobs: Knobs, costs: Costs) -> Outcome {
     let mut threads = Threads::new(cell, knobs, costs);
     let mut source = Source::new(cell);
@@ -106,7 +106,7 @@ impl Threads {
         self.cpu_ns += self.costs.wake_ns;
     }
 
-    /// Hand a message over that was due then.
+    /// Hand over a message that was due at `due_ns`.
     fn send(&mut self, due_ns: u64) {
         self.spend(self.costs.call_ns);
         // The program is busy: on its core the writing thread waits for a turn.
@@ -243,7 +243,7 @@ impl Threads {
         self.writer.wait_for_lock(self.now_ns);
     }
 
-    /// Everything that is held leaves in a write that begins now. Returns how long it takes.
+    /// Everything that is held leaves in a write that begins at `start_ns`. Returns how long it takes.
     fn write(&mut self, start_ns: u64, bytes: usize) -> u64 {
         let took_ns = self.costs.write_ns + bytes as u64 * self.costs.byte_ps / 1_000;
         self.cpu_ns += took_ns;
@@ -284,7 +284,7 @@ impl Threads {
 }
 
 impl Writer {
-    /// When it does something next.
+    /// When the writing thread does something next.
     fn next_ns(self) -> Option<u64> {
         match self {
             Self::Asleep(at_ns) => at_ns,
@@ -292,7 +292,7 @@ impl Writer {
         }
     }
 
-    /// The holder of the connection's lock has it until then.
+    /// The connection's lock is held until `until_ns`.
     fn wait_for_lock(&mut self, until_ns: u64) {
         match self {
             Self::Called(at_ns) | Self::Asleep(Some(at_ns)) => *at_ns = until_ns.max(*at_ns),
@@ -321,7 +321,7 @@ mod tests {
     }
 
     proptest! {
-        /// The model itself asserts it at each write.
+        /// The model itself asserts this at each write.
         #[test]
         fn every_message_leaves_once_and_none_before_it_is_handed_over(
             gaps_ns in prop::collection::vec(0u64..60_000, 1..400),

@@ -12,8 +12,8 @@ const DELAYED_ACK_NS: u64 = 40_000_000;
 pub struct Link {
     /// How long a segment and its acknowledgement travel, in nanoseconds.
     pub round_trip_ns: u64,
-    /// Whether the receiver delays acknowledgements, as one does that answers each request; one that
-    /// only reads acknowledges with each read.
+    /// Whether the receiver delays acknowledgements, as a server does that answers each request. A
+    /// receiver that only reads acknowledges with each read.
     pub delays_acks: bool,
 }
 
@@ -32,7 +32,7 @@ impl Link {
         }
     }
 
-    /// The same, whose receiver delays acknowledgements.
+    /// The same link, with a receiver that delays acknowledgements.
     pub const fn delaying_acks(self) -> Self {
         Self {
             delays_acks: true,
@@ -62,20 +62,20 @@ struct Segments {
     due_ns: Vec<u64>,
 }
 
-/// What was written and is not received yet.
+/// The messages that were written and are not received yet.
 #[derive(Debug)]
 pub(crate) struct Wire {
     link: Link,
     costs: Costs,
     has_nagle: bool,
-    /// Written, and held by Nagle's algorithm.
+    /// When each message was due that was written and is withheld by Nagle's algorithm.
     in_kernel: Vec<u64>,
     in_kernel_bytes: u64,
-    /// When what was sent last is acknowledged.
+    /// When the last segment sent so far is acknowledged.
     acknowledged_ns: u64,
     under_way: Vec<Segments>,
     receiver_free_ns: u64,
-    /// What was received: how long after each message was due.
+    /// How long after it was due each message was received.
     pub(crate) delays_ns: Vec<u64>,
     reads: u64,
 }
@@ -118,12 +118,12 @@ impl Wire {
         self.reads
     }
 
-    /// Whether acknowledgements come later than with the write itself, as they do over loopback.
+    /// Whether acknowledgements come later than the write itself; over loopback they do not.
     pub(crate) fn has_round_trip(&self) -> bool {
         self.link.round_trip_ns > 0
     }
 
-    /// An acknowledgement that has come by now lets go what Nagle's algorithm held.
+    /// Send what Nagle's algorithm withheld, if the acknowledgement has come by now.
     fn release(&mut self, now_ns: u64) {
         if !self.in_kernel.is_empty() && self.acknowledged_ns <= now_ns {
             self.send_held(self.acknowledged_ns);

@@ -1,4 +1,4 @@
-//! No change may lose what the simulation has shown of `adaptive`, unseen.
+//! Bounds on `adaptive` in the simulation, so that no change makes it worse without being noticed.
 
 use std::thread;
 use tinygram_simulation::{
@@ -7,8 +7,8 @@ use tinygram_simulation::{
 
 const SEED: u64 = 11;
 
-/// `adaptive` that holds for 300 µs at most costs no more than so many times `competitive` with the price of a
-/// write, in any cell (decision 0038).
+/// In no cell does `adaptive` that holds for 300 µs at most cost more than this many times as much as
+/// `competitive` with the price of a write (decision 0038).
 const FACTOR: f64 = 1.25;
 
 /// Every cell on every host, a thread for each host.

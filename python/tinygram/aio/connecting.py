@@ -12,14 +12,14 @@ from tinygram.aio.transport import Transport
 Made = tuple[asyncio.Transport, asyncio.BaseProtocol]
 
 _HANDSHAKE_S = 60.0
-"""What asyncio and uvloop allow for a handshake, unless they are told otherwise."""
+"""How long a handshake may take in asyncio and uvloop, unless they are told otherwise."""
 
 
 class Connecting:
-    """The methods of a loop that make or change stream connections, with ours in their place.
+    """Our versions of a loop's methods that make or change stream connections.
 
-    `loop` is what protocols see; `base` has its methods without coalescing. Each of ours raises
-    what the loop's own does.
+    `loop` is the loop that protocols see; `base` has its methods without coalescing. Each of our
+    methods raises what the loop's own method raises.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, base: Any, settings: Settings) -> None:
@@ -31,7 +31,7 @@ class Connecting:
     async def connect(
         self, method: str, /, protocol_factory: ProtocolFactory, *args: Any, **kwargs: Any
     ) -> Made:
-        """Make a connection with the loop's own `method`."""
+        """Make a connection that coalesces, with the loop's own `method`."""
         connect = getattr(self._base, method)
         if isinstance(protocol_factory, _Above):
             below: Made = await connect(protocol_factory, *args, **kwargs)
@@ -51,7 +51,7 @@ class Connecting:
     ) -> socket.socket | None:
         """The socket that the program gave, if the program can close it before the connection ends.
 
-        uvloop keeps it open until then.
+        None for uvloop, which keeps the socket open until then.
         """
         if not self.is_asyncio:
             return None
@@ -63,7 +63,7 @@ class Connecting:
     async def serve(
         self, method: str, /, protocol_factory: ProtocolFactory, *args: Any, **kwargs: Any
     ) -> Any:
-        """Make a server with the loop's own `method`."""
+        """Make a server whose connections coalesce, with the loop's own `method`."""
         if not isinstance(protocol_factory, _Above):
             protocol_factory = _Above(self, protocol_factory)
         return await getattr(self._base, method)(protocol_factory, *args, **kwargs)
@@ -80,7 +80,7 @@ class Connecting:
             await _written_before_tls(transport, below, limit_s)
         below.set_write_buffer_limits()
         encrypted = await self._base.start_tls(below, above, *args, **kwargs)
-        # What is below belongs to TLS now, whose end is told to `above` alone.
+        # The transport below belongs to TLS now, and only `above` is told of its end.
         transport._is_lost = True
         return encrypted and above.attach(encrypted)
 

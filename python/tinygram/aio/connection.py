@@ -36,7 +36,7 @@ class Settings(NamedTuple):
         max_hold_us: float | None,
         max_buffered_bytes: int | None,
     ) -> Self:
-        """Raises TypeError or ValueError for a knob that cannot be used."""
+        """Check the knobs, and make the settings. Raises TypeError or ValueError."""
         knobs = native_knobs(strategy, max_bytes, max_hold_us, max_buffered_bytes)
         marks = water_marks(None, None, max_bytes, max_buffered_bytes)
         return cls(knobs, strategy, max_bytes, max_buffered_bytes, strategy == nagle, marks)
@@ -56,7 +56,7 @@ class Connection(asyncio.BaseProtocol):
 
     transport: Transport | None
     made: list[tuple[Transport, asyncio.BaseProtocol]] | None
-    """The list to note its transport and protocol in, for the call that waits for them."""
+    """The list in which to note transport and protocol, for the call that waits for them."""
     lent_socket: socket.socket | None
     """The socket that the program gave, and may close before the connection ends."""
 
@@ -107,7 +107,7 @@ class Connection(asyncio.BaseProtocol):
                 transport._on_forgotten()
 
     def forget_protocol(self) -> None:
-        """Drop the reference to the program's protocol, which refers to us."""
+        """Drop the reference to the program's protocol, which refers to this connection."""
         self.protocol = _NOBODY
 
     def pause_writing(self) -> None:
@@ -128,7 +128,7 @@ class Connection(asyncio.BaseProtocol):
 
 
 class _StreamConnection(Connection, asyncio.Protocol):
-    """For an `asyncio.Protocol`, which gets received data directly, without a call here."""
+    """For an `asyncio.Protocol`, which gets received data directly, without a call of ours."""
 
     __slots__ = ("data_received",)
 
@@ -142,7 +142,7 @@ class _StreamConnection(Connection, asyncio.Protocol):
 
 
 class _BufferedConnection(Connection, asyncio.BufferedProtocol):
-    """For an `asyncio.BufferedProtocol`, likewise."""
+    """For an `asyncio.BufferedProtocol`, which gets received data directly, too."""
 
     __slots__ = ("buffer_updated", "get_buffer")
 
@@ -160,9 +160,9 @@ class _BufferedConnection(Connection, asyncio.BufferedProtocol):
 class _CopyingConnection(Connection, asyncio.BufferedProtocol):
     """For an `asyncio.Protocol` on asyncio's own loop.
 
-    There a read makes 256 KiB of memory and gives back what it does not fill: a mapping, a page
-    fault and two more system calls each time. One buffer for all connections of the loop costs a
-    copy of what came.
+    There, each read allocates 256 KiB and gives back what it does not fill, which costs a mapping,
+    a page fault and two more system calls. One buffer for all connections of the loop costs only a
+    copy of what was received.
     """
 
     __slots__ = ("_buffer", "_data_received")

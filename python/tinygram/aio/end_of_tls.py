@@ -1,4 +1,4 @@
-"""The end of a connection below asyncio's TLS, where the peer tells no end of TLS before it."""
+"""The end of a connection below asyncio's TLS when the peer has not ended TLS before."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
 
 def hand_over_before_end(inner: Any, transport: Transport) -> None:
-    """Let the TLS below `inner` have what `transport` holds before it sees the connection's end.
+    """Give the TLS of `inner` what `transport` holds before TLS sees the connection's end.
 
-    Without a close_notify it shuts down at once, and drops without a word what it is given later.
+    Without a close_notify, TLS shuts down at once and silently drops what it is given later.
     """
     tls = getattr(inner, "_ssl_protocol", None)
     if tls is None:
         return
-    # What the protocol calls must not keep the two alive.
+    # The function that the protocol calls must not keep the two alive.
     above, below = ref(transport), ref(tls)
 
     def eof_received() -> bool | None:

@@ -15,7 +15,7 @@ from tinygram.strategies import Strategy, adaptive
 
 
 class CoalescingLoop:
-    """Mixed into an event loop's class; `base_methods` are that class's own.
+    """A mixin for an event loop's class; `base_methods` gives that class's own methods.
 
     Its methods return the coroutines of `Connecting` itself, which saves a frame at each step.
     """
@@ -63,16 +63,16 @@ def new_event_loop(
     max_hold_us: float | None = None,
     max_buffered_bytes: int | None = None,
 ) -> asyncio.AbstractEventLoop:
-    """An event loop like `base` on which every stream connection coalesces.
+    """Make an event loop like `base` on which every stream connection coalesces.
 
         with asyncio.Runner(loop_factory=tinygram.new_event_loop) as runner:
             runner.run(main())
 
-    `base` is `asyncio.SelectorEventLoop` or `uvloop.Loop`, else TypeError. Of every connection,
-    `strategy` says when messages leave, `max_bytes` at which size a batch leaves at once,
-    `max_hold_us` after how many microseconds at most (None: as the strategy says), and
-    `max_buffered_bytes` how much is held at most for a peer that takes nothing (None: no limit).
-    Raises ValueError or TypeError for a knob that cannot be used.
+    `base` is `asyncio.SelectorEventLoop` or `uvloop.Loop`. On every connection, `strategy` says
+    when messages leave, a batch of `max_bytes` leaves at once, no message is held longer than
+    `max_hold_us` microseconds (None: as the strategy says), and at most `max_buffered_bytes` are
+    held for a peer that takes nothing (None: no limit). Raises TypeError for another `base`, and
+    ValueError or TypeError for a knob that cannot be used.
     """
     settings = Settings.of_knobs(strategy, max_bytes, max_hold_us, max_buffered_bytes)
     loop = _make(base)

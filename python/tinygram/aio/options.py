@@ -1,7 +1,7 @@
 """The event loop's own options, by name, so that a type checker finds a misspelt one.
 
-They go to the loop as they are: which of them it has, and what is wrong with one, is the loop's to
-say.
+They are passed to the loop as they are: the loop decides which of them it has, and refuses wrong
+values.
 """
 
 from __future__ import annotations

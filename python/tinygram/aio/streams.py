@@ -53,14 +53,15 @@ async def create_connection(
     max_buffered_bytes: int | None = None,
     **options: Unpack[ConnectionOptions],
 ) -> tuple[Transport, P]:
-    """Like `loop.create_connection`, with a transport that coalesces; `loop` is the running one.
+    """Like `loop.create_connection`, with a transport that coalesces; `loop` must be running.
 
-    `strategy` says when messages leave, `max_bytes` at which size a batch leaves at once,
-    `max_hold_us` after how many microseconds at most (None: as the strategy says), and
-    `max_buffered_bytes` how much is held at most for a peer that takes nothing (None: no limit).
-    `options` are the loop's own, such as `ssl` and `sock`.
+    `strategy` says when messages leave. A batch of `max_bytes` leaves at once, no message is held
+    longer than `max_hold_us` microseconds (None: as the strategy says), and at most
+    `max_buffered_bytes` are held for a peer that takes nothing (None: no limit). `options` are the
+    loop's own, such as `ssl` and `sock`.
 
-    Raises what the loop's own method raises, and ValueError or TypeError for a knob.
+    Raises what the loop's own method raises, and ValueError or TypeError for a knob that cannot be
+    used.
     """
     connecting = _connecting(loop, strategy, max_bytes, max_hold_us, max_buffered_bytes)
     made: Any = await connecting.connect(
@@ -221,7 +222,7 @@ def _accepting(
     def on_client(
         reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> Awaitable[None] | None:
-        # asyncio makes the writer itself, of its own class.
+        # asyncio itself makes the writer, of its own class.
         writer.__class__ = StreamWriter
         ours: Any = writer
         return client_connected_cb(reader, ours)

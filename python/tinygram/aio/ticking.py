@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from tinygram.aio.connection import Settings
 
 _Loop = asyncio.AbstractEventLoop
-# Neither dictionary keeps a loop alive, not by a ticker's transports either: a ticker belongs to
-# its connections, and to its loop while there is anything to do.
+# Neither dictionary keeps a loop alive, not even through a ticker's transports: a ticker is kept by
+# its connections, and by its loop while there is anything to do.
 _tickers: WeakKeyDictionary[_Loop, ref[_native.Ticker]] = WeakKeyDictionary()
 _shutdowns: WeakKeyDictionary[_Loop, AsyncGenerator[None, None]] = WeakKeyDictionary()
 
 
 def ticker_of(loop: _Loop, settings: Settings) -> _native.Ticker:
-    """The ticker of a loop, which watches its timer if these settings need one."""
+    """The ticker of a loop; the loop watches the ticker's timer if these settings need one."""
     ticker = getattr(loop, "_tinygram_ticker", None) or _known_ticker(loop)
     if ticker is None:
         ticker = _native.Ticker(loop)
@@ -49,7 +49,8 @@ def _known_ticker(loop: _Loop) -> _native.Ticker | None:
 def _flushing_at_shutdown(loop: ref[_Loop]) -> AsyncGenerator[None, None]:
     """A generator that writes all that is held when `loop` shuts down its asynchronous generators.
 
-    `asyncio.run` does so. Call this in that loop, which takes note of the generator.
+    `asyncio.run` does so at its end. Call this in that loop, which then takes note of the
+    generator.
     """
 
     async def wait_for_shutdown() -> AsyncGenerator[None, None]:
@@ -60,7 +61,7 @@ def _flushing_at_shutdown(loop: ref[_Loop]) -> AsyncGenerator[None, None]:
 
     generator = wait_for_shutdown()
     hooks = sys.get_asyncgen_hooks()
-    sys.set_asyncgen_hooks(finalizer=None)  # It would keep the loop alive.
+    sys.set_asyncgen_hooks(finalizer=None)  # A finalizer would keep the loop alive.
     try:
         with suppress(StopIteration):
             generator.asend(None).send(None)
@@ -91,13 +92,13 @@ os.register_at_fork(after_in_child=_let_close_in_child)
 
 
 def use_ticker(loop: _Loop, ticker: _native.Ticker) -> None:
-    """Make `ticker` that of all connections of this loop of ours, which keeps it alive."""
+    """Make `ticker` the ticker of all connections of this loop of ours; the loop keeps it alive."""
     loop._tinygram_ticker = ticker  # type: ignore[attr-defined]
     _tickers[loop] = ref(ticker)
 
 
 class TickingSelector(selectors.EpollSelector):
-    """Ticks before each wait for events; that and the wait are one native call."""
+    """Ticks before each wait for events; the tick and the wait are one native call."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,8 +1,8 @@
 """The transport that holds messages back, above the event loop's own.
 
 Laws: the transport below owns the connection. Bytes reach the kernel in order: ours go straight to
-the descriptor only while the transport below has none of its own, which it tells by
-`pause_writing` and `resume_writing`, its limits being as low as they can be.
+the descriptor only while the transport below has none of its own, which it tells by `pause_writing`
+and `resume_writing`: its limits are as low as they can be.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class Transport(asyncio.Transport):
     """An `asyncio.Transport` that holds messages back; `stats()` tells what it did.
 
-    Connections and event loops of tinygram make it, never a program. Bytes that bypass it, by
+    Connections and event loops of tinygram make it; programs never do. Bytes that bypass it, by
     `os.write` on the same descriptor for example, overtake those that are held.
     """
 
@@ -57,10 +57,10 @@ class Transport(asyncio.Transport):
     _start_tls_compatible = True
 
     write: Callable[[ReadableBuffer], None]  # type: ignore[assignment]
-    """Send the message, or hold it, like `asyncio.Transport.write`; it may be changed afterwards.
+    """Send the message or hold it, like `asyncio.Transport.write`; it may be changed afterwards.
 
-    Raises BufferError when `max_buffered_bytes` would be exceeded, RuntimeError in a thread that
-    does not run the event loop.
+    Raises BufferError when `max_buffered_bytes` would be exceeded, and RuntimeError in a thread
+    that does not run the event loop.
     """
 
     def __init__(
@@ -70,7 +70,8 @@ class Transport(asyncio.Transport):
         connection: Connection,
         ticker: _native.Ticker,
     ) -> None:
-        # Not the base's, which makes a dictionary for what the transport below tells.
+        # The base's `__init__` is not called: it makes a dictionary for what the transport below
+        # tells.
         settings = connection.settings
         self._loop = loop
         self._inner = inner
@@ -86,14 +87,14 @@ class Transport(asyncio.Transport):
         self._marks = settings.marks
         is_asyncio = isinstance(loop, asyncio.SelectorEventLoop)
         self._is_tls = is_tls = inner.get_extra_info("sslcontext") is not None
-        # TLS pauses where its buffer is at least this, a socket where it is more.
+        # TLS pauses when its buffer has at least `high` bytes, a socket when it has more.
         inner.set_write_buffer_limits(high=int(is_tls), low=0)
         fd = None
         sock = inner.get_extra_info("socket")
         if sock is not None:
             if not is_tls:
                 fd = sock.fileno()
-            # The loops have set TCP_NODELAY: uvloop on all, asyncio where the protocol is named.
+            # The loops have set TCP_NODELAY: uvloop on all sockets, asyncio on those that name TCP.
             if settings.is_nagle or (is_asyncio and sock.proto != socket.IPPROTO_TCP):
                 set_nodelay(sock, settings.strategy)
         self._outbox = outbox = _native.Outbox(
@@ -102,7 +103,7 @@ class Transport(asyncio.Transport):
             ticker,
             inner,
             self,
-            # uvloop's close closes descriptors, whose numbers may be other files' soon.
+            # Closing a uvloop closes descriptors, whose numbers may soon be those of other files.
             None if is_asyncio else loop,
             connection.lent_socket,
         )
@@ -119,14 +120,14 @@ class Transport(asyncio.Transport):
         """Warn of bytes that were lost."""
         try:
             if self._is_lost or self._is_aborted:
-                return  # Reported before; and uvloop's transports still count what they dropped.
+                return  # Already reported; and uvloop's transports still count what they dropped.
             unsent_bytes = self.get_write_buffer_size()
         except AttributeError:
             return  # `__init__` has failed.
         # A child process has the transports of its parent, which sends what they hold.
         if unsent_bytes and not self._outbox.is_a_parents:
             self._outbox.discard()
-            # Not a ResourceWarning, which nobody sees: what was written is lost.
+            # Not a ResourceWarning, which is hidden by default: what was written is lost.
             _warn(
                 f"{unsent_bytes} bytes of {self!r} were never sent: close it while its event loop "
                 "runs",
@@ -135,15 +136,15 @@ class Transport(asyncio.Transport):
             )
 
     def stats(self) -> Stats:
-        """Count messages, writes and bytes so far, and say why each write happened."""
+        """Return the numbers of messages, writes and bytes so far, and of writes by reason."""
         return stats_of(self._outbox)
 
     # Writing.
 
     def writelines(self, list_of_data: Iterable[ReadableBuffer]) -> None:
-        """Send or hold the parts as one message, which is refused as one, too.
+        """Send or hold the parts as one message, which is also refused as one.
 
-        Where many small messages are there already, this costs less than a `write` for each;
+        For many small messages that exist already, this costs less than a `write` for each;
         `send_many` sends them as messages of their own.
         """
         self.write(b"".join(list_of_data))
@@ -151,8 +152,9 @@ class Transport(asyncio.Transport):
     def send_many(self, messages: Iterable[ReadableBuffer]) -> None:
         """Send or hold each of the messages, in order, as `write` does; for many this costs less.
 
-        The iterable is read to its end before the first is sent. Raises what `write` raises, and
-        sends no more then: `taken_messages` of the exception says how many were taken.
+        The iterable is read to its end before the first message is sent. Raises what `write`
+        raises, and then sends no more: `taken_messages` of the exception says how many messages
+        were taken.
         """
         self._outbox.send_many(messages)
 
@@ -162,13 +164,14 @@ class Transport(asyncio.Transport):
         self._inner.write_eof()
 
     def can_write_eof(self) -> bool:
-        """Return what the transport below can: TLS cannot."""
+        """Whether the transport below can end its stream; TLS cannot."""
         return self._inner.can_write_eof()
 
     def close(self) -> None:
         """Write what is held, then close; the protocol's `connection_lost` follows."""
         self._hand_over()
-        # Closed twice, asyncio's TLS forgets its protocol, whose sizes are asked for until the end.
+        # If closed twice, asyncio's TLS forgets its protocol, which is asked for sizes until the
+        # end.
         if not self._inner.is_closing():
             self._inner.close()
 
@@ -179,12 +182,12 @@ class Transport(asyncio.Transport):
         self._inner.abort()
 
     def _force_close(self, error: Exception | None) -> None:
-        """Abort, for a foreign loop whose TLS over this transport failed; `error` is told."""
+        """Abort, for a foreign loop whose TLS over this transport failed, and report `error`."""
         self._abort_error = error
         self.abort()
 
     def is_closing(self) -> bool:
-        """Whether it is closed or about to be."""
+        """Whether the transport is closed or about to be."""
         return self._inner.is_closing()
 
     def _hand_over(self) -> None:
@@ -206,17 +209,18 @@ class Transport(asyncio.Transport):
     # Flow control.
 
     def get_write_buffer_size(self) -> int:
-        """Bytes that are held, here or in the transport below."""
+        """How many bytes are held, here and in the transport below."""
         return self._outbox.held_bytes + self._inner.get_write_buffer_size()
 
     def get_write_buffer_limits(self) -> tuple[int, int]:
-        """(low, high) in bytes."""
+        """The water marks `(low, high)`, in bytes."""
         return self._marks.low_bytes, self._marks.high_bytes
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         """Pause the protocol above `high` bytes, resume it at `low`; what is held counts.
 
-        `high` is half of `max_buffered_bytes` at most.
+        `high` becomes half of `max_buffered_bytes` at most. Raises ValueError unless `high` ≥ `low`
+        ≥ 0.
         """
         settings = self._connection.settings
         self._marks = marks = water_marks(
@@ -227,7 +231,8 @@ class Transport(asyncio.Transport):
             self._outbox.flush()
         self._check_high()
         if self._is_tls:
-            # Like the loops' own: those of TLS look at both marks, others only at the high one.
+            # Like the loops' own transports: those of TLS look at both marks, others only at the
+            # high one.
             self._check_low()
 
     def _check_high(self, was_refused: bool = False) -> None:
@@ -288,9 +293,9 @@ class Transport(asyncio.Transport):
         self._check_low()
 
     def _on_eof(self, is_kept_open: bool) -> None:
-        """The peer ended its stream; the transport below closes itself unless told otherwise.
+        """The peer ended its stream; the transport below closes itself unless it is told otherwise.
 
-        TLS does in any case.
+        TLS closes itself in any case.
         """
         if self._is_tls or not is_kept_open:
             self._hand_over()
@@ -309,18 +314,18 @@ class Transport(asyncio.Transport):
             # example by `Server.abort_clients`.
             self._is_aborted = True
         is_unexpected = error is None and not self._is_aborted
-        # Otherwise somebody closed the transport below.
+        # If so, all was handed over before, or somebody closed the transport below.
         unsent_bytes = self._outbox.end(is_unexpected)
         if unsent_bytes and is_unexpected:
             return ConnectionAbortedError(f"{unsent_bytes} bytes were never sent")
         return error
 
     def _on_forgotten(self) -> None:
-        """The protocol was told; nothing refers to it any more, and it may be freed at once."""
+        """The protocol was told: break the cycle of references, to let this be freed at once."""
         self._outbox.release()
 
     def _on_cancelled(self) -> None:
-        """Give up a connection that was cancelled; uvloop has closed it without notice."""
+        """Give up a connection whose making was cancelled; uvloop has closed it without notice."""
         if not isinstance(self._loop, asyncio.SelectorEventLoop):
             self._is_aborted = True
             self._outbox.discard()
@@ -337,7 +342,7 @@ class Transport(asyncio.Transport):
         if written is not None:
             written.set_result(None)
 
-    # The rest is the transport below's.
+    # The rest is left to the transport below.
 
     def _below(self) -> asyncio.Transport:
         """Let the event loop's own transport take all writes from now on; returns it."""
@@ -361,11 +366,11 @@ class Transport(asyncio.Transport):
                     self._on_writable()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """Return what the transport below knows."""
+        """Return what the transport below knows under `name`, else `default`."""
         return self._inner.get_extra_info(name, default)
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        """Let `protocol` have what is received from now on."""
+        """Give `protocol` what is received from now on."""
         self._connection = self._connection.with_protocol(protocol)
         self._inner.set_protocol(self._connection)
 

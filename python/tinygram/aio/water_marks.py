@@ -8,7 +8,7 @@ _HIGH_BYTES = 64 << 10
 
 
 class WaterMarks(NamedTuple):
-    """Paused above `high_bytes`, resumed at `low_bytes`; a batch leaves at `batch_bytes`."""
+    """A protocol pauses above `high_bytes`, resumes at `low_bytes`; a batch has `batch_bytes`."""
 
     low_bytes: int
     high_bytes: int
@@ -18,7 +18,7 @@ class WaterMarks(NamedTuple):
 def water_marks(
     high: int | None, low: int | None, max_bytes: int, max_buffered_bytes: int | None
 ) -> WaterMarks:
-    """The marks that `set_write_buffer_limits(high, low)` sets. Raises ValueError.
+    """The marks that `set_write_buffer_limits(high, low)` sets. Raises ValueError for wrong ones.
 
     `high` is half of `max_buffered_bytes` at most, so that a protocol which waits when paused never
     has a message refused. No protocol is paused only because of what could have been written.

@@ -1,1 +1,1 @@
-"""What the bench gives to other programs' tests; it needs `tinygram[bench]`."""
+"""The part of the bench that is for other programs' tests; it needs `tinygram[bench]`."""

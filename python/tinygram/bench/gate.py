@@ -6,7 +6,7 @@
         with write_gate(connection, most=1.1, messages=100):
             ...  # Send 100 responses.
 
-It counts system calls, so that it says the same on every host. It needs `tinygram[bench]`.
+It counts system calls, so that its outcome is the same on every host. It needs `tinygram[bench]`.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ class WriteGate:
     def __call__(self, connection: Any, *, most: float, messages: int) -> Iterator[Counted]:
         """Allow `most` writes for each of the `messages` that the block sends on the connection.
 
-        `connection`: a socket, a descriptor, a transport or a StreamWriter, which is open when the
-        block begins and ends. Fails the test where there are more, and where there is none: then
-        nothing of the connection was counted. Raises ValueError where `messages` is below 1.
+        `connection`: a socket, a descriptor, a transport or a StreamWriter, which must be open when
+        the block begins and ends. Fails the test where there are more writes, and where there is
+        none, since then nothing of the connection was counted. Raises ValueError where `messages`
+        is below 1.
         """
         if messages < 1:
             raise ValueError(f"messages={messages}: a gate needs at least one message")
@@ -55,5 +56,5 @@ def _own_writes() -> OwnWrites:
 
 @pytest.fixture
 def write_gate() -> WriteGate:
-    """A gate on the writes of your code: `with write_gate(connection, most=1.1, messages=100):`."""
+    """A gate for your code's writes: `with write_gate(connection, most=1.1, messages=100):`."""
     return WriteGate()

@@ -1,8 +1,8 @@
 """Measuring from Python: `Plan`, `run` and `load`, as `from tinygram_bench import …` has them.
 
 A plan is made by the very functions that the command line calls, so options, defaults, checks and
-the texts of errors are the same. Options have the types that they have there: durations are whole
-nanoseconds, sizes bytes, rates messages per second.
+the texts of errors are the same. Options have the types that these functions take: durations are
+whole nanoseconds, sizes are bytes, and rates are messages per second.
 """
 
 from tinygram_bench.api.plans import Plan, run

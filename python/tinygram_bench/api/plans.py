@@ -1,4 +1,4 @@
-"""Plans, made by the functions of the measuring commands, and how they are run."""
+"""Plans, which the functions of the measuring commands make, and how they are run."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ Options = ParamSpec("Options")
 
 
 class _Nowhere(Destination):
-    """Keeps the result in memory alone."""
+    """Keeps the result in memory only."""
 
     def check(self) -> None:
-        """There is nothing that could refuse."""
+        """Do nothing: memory can always be written to."""
 
     def save(self, result: stored.Result) -> None:
-        """Keep it."""
+        """Keep `result` in `saved`."""
         self.saved = result
 
 
 def _planned(command: Callable[Options, Asked | ExitCode]) -> Callable[Options, Plan]:
-    """What makes a plan of the options of `command`."""
+    """A function that takes the options of `command` and makes a plan of them."""
 
     @functools.wraps(command)
     def plan(*args: Options.args, **kwargs: Options.kwargs) -> Plan:
@@ -49,14 +49,14 @@ def _planned(command: Callable[Options, Asked | ExitCode]) -> Callable[Options, 
 
 
 class Plan:
-    """What is to be measured: options that have been checked. `run` measures it.
+    """What is to be measured: options that have been checked. `run` measures a plan.
 
     `Plan.stream`, `Plan.rr`, `Plan.echo`, `Plan.sizes` and `Plan.fanout` take the options of the
     commands of these names, such as `Plan.stream(rate=[1_000], runtime=["asyncio"], rounds=8)`;
-    `json` is the file where the result is saved after every round, and without it none is. They
-    raise UsageError with the text that the command line has. Over a link, the program goes on in a
-    child process in namespaces of its own from then on: make such a plan before any thread is
-    started.
+    `json` is the file in which the result is saved after every round; without it, no file is
+    written. They raise UsageError with the text that the command line prints. With a plan over a
+    link, the program goes on in a child process in namespaces of its own: make such a plan before
+    any thread is started.
     """
 
     stream = staticmethod(_planned(stream))
@@ -66,7 +66,7 @@ class Plan:
     fanout = staticmethod(_planned(fanout))
 
     def __init__(self, asked: Asked) -> None:
-        """A plan of checked options: it is made by the functions above."""
+        """Make a plan of checked options; programs call the functions above instead."""
         self._asked = asked
         self._is_run = False
 
@@ -77,7 +77,7 @@ class Plan:
 
     @property
     def unavailable(self) -> tuple[stored.Unavailable, ...]:
-        """The cases that were asked for and cannot run here, each with the reason."""
+        """The cases that were asked for but cannot run here, each with the reason."""
         return self._asked.plan.unavailable
 
     @property
@@ -87,16 +87,16 @@ class Plan:
 
 
 def run(plan: Plan) -> Result:
-    """Measure it, with progress on standard error unless the plan is `quiet`.
+    """Measure a plan, with progress on standard error unless the plan is `quiet`.
 
-    A plan is run once: make another one with the same options to measure again. Call it from the
-    main thread, for Ctrl-C is handled meanwhile. A run that fails is in the result with its
+    A plan can be run once: make another one with the same options to measure again. Call this from
+    the main thread, since Ctrl-C is handled meanwhile. A run that fails is in the result with its
     `failure`. Raises UsageError where nothing can be measured or the plan has been run, OutputError
-    where the result cannot be saved, and KeyboardInterrupt after Ctrl-C: finished runs are then in
-    the plan's `json` alone.
+    where the result cannot be saved, and KeyboardInterrupt after Ctrl-C: finished runs are then
+    only in the plan's `json` file.
     """
     if plan._is_run:
-        # What makes it grow, its other programs and its file have changed with the first run.
+        # The first run has changed the plan's sweep, its peers and its file.
         raise UsageError("this plan has been run: make another one with the same options")
     plan._is_run = True
     asked = plan._asked
@@ -113,6 +113,6 @@ def run(plan: Plan) -> Result:
 
 
 def _program() -> tuple[str, ...]:
-    """The program that called: its name, not where it is, and its arguments."""
+    """The program that called: its name without its folder, and its arguments."""
     name, *arguments = sys.argv or ["python"]
     return (Path(name).name or "python", *arguments)

@@ -1,4 +1,4 @@
-"""Results as Python programs look at them: frames, and Altair charts."""
+"""Results for Python programs: as frames, and as Altair charts."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ Row = dict[str, Any]
 class Result:
     """The outcome of a measurement, just made or loaded from a file. It does not change.
 
-    `stored`: the whole of it, as the result file has it (`tinygram schema`).
+    `stored`: the whole result, as the result file has it (`tinygram schema` prints its schema).
     """
 
     def __init__(self, stored: stored.Result) -> None:
-        """A result of what a file holds, or would."""
+        """Wrap a stored result, which is what a result file holds or would hold."""
         self.stored = stored
 
     @property
@@ -42,15 +42,16 @@ class Result:
 
         `name`: `summaries`, a row for each figure of each case with `median`, `low` and `high`;
         `verdicts`, a row for each comparison; or `runs`, a row for each run with its raw counters.
-        Columns are named as in the result file, units last; what is not known is null. `library`:
-        `polars` or `pandas`. Raises UsageError for another name, and where neither is installed.
+        Columns are named as in the result file, units last; unknown values are null. `library`:
+        `polars` or `pandas`; None: whichever is installed. Raises UsageError for an unknown name or
+        library, and where no such library, or no narwhals, is installed.
         """
         if name not in _TABLES:
             raise UsageError(f"no frame {name!r}: the known ones are {', '.join(_TABLES)}")
         return _framed(_TABLES[name](self.stored), _library(library))
 
     def charts(self) -> tuple[str, ...]:
-        """The names of its charts, in the order of the page that `tinygram report` writes.
+        """The names of the charts, in the order of the page that `tinygram report` writes.
 
         Raises UsageError where the extra `report` is missing.
         """
@@ -59,9 +60,9 @@ class Result:
     def chart(self, name: str) -> Any:
         """An Altair chart, as `tinygram report --svg` draws it.
 
-        `name`: one of `charts`, such as `latency-percentiles`, or a part that no other has.
-        Raises UsageError for another name, which lists the charts that there are, and where the
-        extra `report` is missing.
+        `name`: one of `charts`, such as `latency-percentiles`, or a part that only one of these
+        names has. Raises UsageError, which lists the charts that there are, for another name, and
+        UsageError where the extra `report` is missing.
         """
         found = _charts(self.stored)
         fitting = [name] if name in found else [each for each in found if name in each]
@@ -78,14 +79,14 @@ class Result:
 def load(path: str | os.PathLike[str]) -> Result:
     """Read a result file, or a page that `tinygram report --html` wrote.
 
-    Raises UsageError where it is none, cannot be read, or is of a later schema version.
+    Raises UsageError where the file is neither, cannot be read, or has a later schema version.
     """
     return Result(store.load(Path(path)))
 
 
 def _charts(result: stored.Result) -> Mapping[str, Any]:
     check_charts()
-    # It imports altair.
+    # This module imports altair.
     from tinygram_bench.report.charts import charts_of
 
     return {each.name: each for each in charts_of(result)}
@@ -154,7 +155,7 @@ _TABLES: Mapping[str, Callable[[stored.Result], list[Row]]] = {
 
 
 def _case_columns(case: stored.Case) -> Row:
-    """All but the parameters of its workload, sizes as two columns."""
+    """All fields of a case but the parameters of its workload; message sizes take two columns."""
     columns = msgspec.structs.asdict(case)
     sizes = columns.pop("message_bytes")
     columns.pop("parameters")

@@ -1,8 +1,8 @@
 """The command `tinygram`: one module per subcommand, registered in app.py.
 
-Law: an error that the user can mend is one line on stderr, `tinygram: error: …`, and exit code 2;
-a traceback means a fault of tinygram. This module imports nothing from outside the standard
-library, for it must run without the extra `bench` to say that it is missing.
+Law: an error that the user can mend is one line on stderr, `tinygram: error: …`, and exit code 2; a
+traceback means a fault of tinygram. This module imports no third-party package, since it must run
+without the extra `bench` to say that the extra is missing.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def _run_and_tell(arguments: list[str]) -> int:
     try:
         code = _run(arguments)
         if sys.stdout is not None:
-            # Flush now: at interpreter exit a full disk would be a traceback and status 120.
+            # Flush now: at interpreter exit, a full disk would lead to a traceback and status 120.
             sys.stdout.flush()
     except UsageError as error:
-        # It may quote a file that anybody has made.
+        # The message may quote a file from anybody, with control characters.
         print(f"tinygram: error: {printable(str(error), kept=LINES)}", file=sys.stderr)
         return ExitCode.USAGE
     except KeyboardInterrupt:
@@ -63,14 +63,15 @@ def _run(arguments: list[str]) -> int:
 
 
 def _run_subcommand(arguments: list[str]) -> int:
-    """A subcommand may return its exit code, or raise typer.Exit."""
+    """Run a subcommand, which may return its exit code or raise typer.Exit."""
     import typer
 
     from tinygram_bench.cli.app import app
 
     command = typer.main.get_command(app)
     try:
-        # Not app(): that would swallow every broken pipe, and exit 1 as if a run had failed.
+        # Do not call app(): it would swallow every broken pipe and exit with 1, as if a run had
+        # failed.
         with command.make_context("tinygram", arguments) as context:
             return command.invoke(context) or ExitCode.OK
     except typer.Exit as exit_request:
@@ -112,10 +113,10 @@ def _tell_output_failed(error: OSError) -> int:
 
 
 def _end_by_broken_pipe() -> int:
-    """End as a program does that leaves SIGPIPE alone; a shell calls that status 141.
+    """End like a program that leaves SIGPIPE alone; a shell reports this as status 141.
 
-    Python ignores the signal, so that a broken pipe to a worker is an error. PID 1 of a namespace
-    cannot end itself so, and returns that status.
+    Python ignores the signal, so that a broken pipe to a worker is an exception. PID 1 of a
+    namespace cannot end itself by a signal; it returns that status instead.
     """
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     os.kill(os.getpid(), signal.SIGPIPE)
@@ -123,7 +124,7 @@ def _end_by_broken_pipe() -> int:
 
 
 def _reader_left() -> bool:
-    """Whether the program that our output was piped into has ended, or the terminal is closed."""
+    """Whether the program that our output is piped into has ended, or the terminal is closed."""
     poll = select.poll()
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
@@ -132,7 +133,7 @@ def _reader_left() -> bool:
 
 
 def _discard(*streams: TextIO | None) -> None:
-    """Discard what is still buffered, or else the interpreter's last flush fails again."""
+    """Discard what is still buffered; otherwise the interpreter's last flush would fail again."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in streams:
         if stream is not None:

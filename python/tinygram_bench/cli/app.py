@@ -1,4 +1,4 @@
-"""The subcommands. To add one: a module with a function of the same name, and its name here."""
+"""The subcommands. To add one, write a module with a function of its name, and name it here."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SETTINGS: dict[str, Any] = {
 
 
 class _Subcommands(UserDict[str, Any]):
-    """Name → command. A module is imported when its command is asked for, and no other."""
+    """Name → command. Only the module of a command that is asked for is imported."""
 
     def __getitem__(self, name: str) -> Any:
         if self.data[name] is None:

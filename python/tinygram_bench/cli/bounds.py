@@ -1,4 +1,4 @@
-"""Options that have bounds: each is checked here, and its refusal names them."""
+"""Options that have bounds: each is checked here, and the error names the bounds."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _PROBE_NS = (1_000_000, 60_000_000_000)
 _SPARE_DESCRIPTORS = 100
 _SLOW_PER_S = 50_000
 _MOST_TIMES_DURATION, _SPARE_S = 10, 5.0
-"""A run may take this many times the length of its schedule, and this many seconds more."""
+"""A run may take this many times the length of its schedule, plus this many seconds."""
 _LEAST_SLICE_NS = 1_000_000
-"""Between two slices lies as much: shorter ones would mostly be gaps."""
+"""The gap between two slices may be as long: with shorter slices, a run would mostly be gaps."""
 
 
 def read(option: str, parse: Callable[[Given], Value], given: Given) -> Value:
-    """The value that `parse` reads. Raises its UsageError with the option's name in front."""
+    """The value that `parse` reads. Its UsageError is raised with the option's name in front."""
     try:
         return parse(given)
     except UsageError as error:
@@ -37,13 +37,13 @@ def read(option: str, parse: Callable[[Given], Value], given: Given) -> Value:
 
 
 def refuse(is_given: bool, fault: str) -> None:
-    """Raises UsageError with this fault."""
+    """Raise UsageError with this fault where the option is given."""
     if is_given:
         raise UsageError(fault)
 
 
 def refuse_with(option: str, others: Mapping[str, object], reason: str) -> None:
-    """Raises UsageError where one of the other options is given, which do not go with `option`."""
+    """Raise UsageError where one of `others` (name → value) is given, which exclude `option`."""
     for other, value in others.items():
         refuse(bool(value), f"{option} cannot be combined with {other}: {reason}")
 
@@ -71,7 +71,7 @@ def duration_between_ns(option: str, duration_ns: int, low_ns: int, high_ns: int
 
 
 def check_command(option: str, text: str) -> None:
-    """Raises UsageError unless `text` starts with a program that is here."""
+    """Raise UsageError unless `text` starts with a program that exists on this host."""
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -84,7 +84,7 @@ def check_command(option: str, text: str) -> None:
 
 
 def backlog_below(backlog: int, longest: int) -> int:
-    """`backlog`. Raises UsageError where the kernel would not keep to it."""
+    """Return `backlog`. Raises UsageError where the kernel would not keep to it."""
     if not 1 <= backlog <= longest:
         raise UsageError(
             f"--backlog {backlog} is outside 1 … {longest}, the kernel's net.core.somaxconn"
@@ -93,14 +93,14 @@ def backlog_below(backlog: int, longest: int) -> int:
 
 
 def probe_interval_ns(interval_ns: int | None) -> int | None:
-    """`--probe`, None where it was not asked for. Raises UsageError outside its bounds."""
+    """Return the interval of `--probe` (None: no probes). Raises UsageError outside the bounds."""
     if interval_ns is None:
         return None
     return duration_between_ns("--probe", interval_ns, *_PROBE_NS)
 
 
 def slice_within_ns(slice_ns: int, duration_ns: int) -> int:
-    """`--slice`. Raises UsageError where it is too long, or shorter than slices may be."""
+    """Return the length of `--slice`. Raises UsageError where it is too long or too short."""
     given = f"--slice {format_duration_ns(slice_ns)}"
     if slice_ns > duration_ns:
         raise UsageError(
@@ -116,9 +116,9 @@ def slice_within_ns(slice_ns: int, duration_ns: int) -> int:
 
 
 def check_slice(slice_ns: int, duration_ns: int, least_ns: int, holding: str) -> None:
-    """Raises UsageError where it is too long, or shorter than `least_ns`.
+    """Raise UsageError where a slice is too long, or shorter than `least_ns`.
 
-    `holding`: what it then holds less than, with the number.
+    `holding`: what a shorter slice holds too few of, with the number needed.
     """
     slice_within_ns(slice_ns, duration_ns)
     if slice_ns < least_ns:
@@ -129,10 +129,10 @@ def check_slice(slice_ns: int, duration_ns: int, least_ns: int, holding: str) ->
 
 
 def takes_turns(slice_ns: int | None, alone: Mapping[str, bool]) -> bool:
-    """Whether cases take turns, in slices of a load or by samples.
+    """Whether cases take turns, in slices of a load or sample by sample.
 
-    `alone`: for each option whose runs are alone, whether it is given. Raises UsageError where one
-    of them meets `--slice`.
+    `alone`: for each option whose runs are alone, whether it is given. Raises UsageError where such
+    an option meets `--slice`.
     """
     given = [option for option, is_given in alone.items() if is_given]
     if slice_ns is not None and given:
@@ -143,7 +143,7 @@ def takes_turns(slice_ns: int | None, alone: Mapping[str, bool]) -> bool:
 
 
 def processes_of_callers(text: str | None, processes: int, each: int) -> tuple[int, int]:
-    """Processes and callers in each, from `2x100`; these ones without it. Raises UsageError."""
+    """Processes and callers in each, from `2x100`; else the given ones. Raises UsageError."""
     if text is None:
         return processes, each
     match = re.fullmatch(r"([0-9]{1,4})x([0-9]{1,4})", text, re.ASCII)
@@ -155,7 +155,7 @@ def processes_of_callers(text: str | None, processes: int, each: int) -> tuple[i
 
 
 def server_address(text: str) -> tuple[str, int]:
-    """The host's IPv4 address, and the port, of `--server HOST:PORT`. Raises UsageError."""
+    """The IPv4 address and the port of `--server HOST:PORT`. Raises UsageError."""
     host, colon, port = text.rpartition(":")
     is_number = re.fullmatch("[0-9]{1,5}", port, re.ASCII) is not None
     if not (colon and host and is_number and 1 <= int(port) <= 65_535):
@@ -170,9 +170,9 @@ def server_address(text: str) -> tuple[str, int]:
 
 
 def check_descriptors(option: str, plan: Plan) -> None:
-    """Raises UsageError where a process may not have as many descriptors as the plan takes.
+    """Raise UsageError where a process may not have as many descriptors as the plan takes.
 
-    `option`: the one that says how many connections there are.
+    `option`: the option that says how many connections there are.
     """
     case = max(plan.cases, key=_descriptors)
     connections, needed = case.connections, _descriptors(case) + _SPARE_DESCRIPTORS
@@ -187,13 +187,13 @@ def check_descriptors(option: str, plan: Plan) -> None:
 
 
 def _descriptors(case: Case) -> int:
-    """The library has a second descriptor of each connection."""
+    """How many descriptors a case takes: the library has a second one of each connection."""
     has_two = case.implementation == "tinygram" and case.runtime != "native"
     return case.connections * (2 if has_two else 1)
 
 
 def check_paced_slices(plan: Plan, slice_ns: int, duration_ns: int) -> None:
-    """Raises UsageError where a slice of a stream holds too few messages, or is too long."""
+    """Raise UsageError where a slice of a stream holds too few messages, or is too long."""
     for case in plan.cases:
         link = parse_link(case.link)
         trips = f"{LEAST_MESSAGES} round trips of --link {link.text}"
@@ -206,7 +206,7 @@ def check_paced_slices(plan: Plan, slice_ns: int, duration_ns: int) -> None:
 
 
 def bounded(plan: Plan) -> Plan:
-    """The plan. Raises UsageError where a schedule takes far longer to send than it lasts."""
+    """Return the plan. Raises UsageError where sending takes far longer than the schedule lasts."""
     for case in plan.cases:
         if case.rate_per_s is None:
             continue

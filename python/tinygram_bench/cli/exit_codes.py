@@ -6,12 +6,12 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """A status, and its `meaning` as the manual tells it."""
+    """An exit status, and its `meaning` as the manual gives it."""
 
     meaning: str
 
     def __new__(cls, status: int, meaning: str) -> ExitCode:
-        """The status as a number, which is what the process exits with."""
+        """Make a member whose value is the number that the process exits with."""
         code = int.__new__(cls, status)
         code._value_ = status
         code.meaning = meaning

@@ -38,14 +38,14 @@ MaxTime = Annotated[
 
 
 class Length(Struct, frozen=True):
-    """How many rounds a plan has at most, and when it has fewer."""
+    """The most rounds that a plan has, and when it ends after fewer."""
 
     rounds: int
     until_share: float | None
     max_time_ns: int | None
 
     def of(self, plan: Plan) -> Plan:
-        """The plan with this length. Raises UsageError where it has nothing to narrow."""
+        """The plan with this length. Raises UsageError for `--until` without any comparison."""
         if self.until_share is not None and not has_comparisons(plan):
             raise UsageError(
                 f"--until {_percent(self.until_share)}: no two of these cases are compared; name "
@@ -62,7 +62,7 @@ def length(
     max_time_ns: int | None,
     usual: int = USUAL_ROUNDS,
 ) -> Length:
-    """What was asked for; `usual` rounds where nothing was. Raises UsageError."""
+    """The length that was asked for; `usual` rounds where none was. Raises UsageError."""
     if max_time_ns is not None:
         duration_between_ns("--max-time", max_time_ns, *_MAX_TIME_NS)
     if until_share is None:

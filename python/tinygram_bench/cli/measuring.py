@@ -1,4 +1,4 @@
-"""The steps that all measuring commands share: measure, show, judge, and exit with a status."""
+"""The steps that all measuring commands share: measure, show, judge and exit with a status."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class Manner(Struct, frozen=True, kw_only=True):
     """How a measurement is made and shown, whatever it measures.
 
     `is_quiet`: without progress and tables. `is_published`: published figures stand beside ours.
-    `with_notes`: with every note. `is_awake`: no core sleeps meanwhile. `waits`: another
-    measurement on the same cores is waited for; otherwise it is told, and in the runs' warnings.
-    `far`: the host of the far end, None: this one. `cluster`: whose hosts measure, None: this one
-    does.
+    `with_notes`: with every note. `is_awake`: no core sleeps meanwhile. `waits`: wait for another
+    measurement on the same cores; otherwise such a measurement is told, and noted in the runs'
+    warnings. `far`: the host of the far end (None: this host). `cluster`: the cluster whose hosts
+    measure (None: this host does).
     """
 
     is_quiet: bool
@@ -49,10 +49,10 @@ class Manner(Struct, frozen=True, kw_only=True):
 
 
 class Asked(Struct, frozen=True):
-    """What a measuring command's options ask for, checked: all that is left is to measure it.
+    """What the options of a measuring command ask for, checked and ready to be measured.
 
-    `sweeping`: what makes `plan` grow. `judge` says what the status is where no run failed and
-    nothing was interrupted.
+    `sweeping`: what makes `plan` grow. `judge` gives the status where no run failed and nothing was
+    interrupted.
     """
 
     plan: Plan
@@ -68,7 +68,7 @@ class Asked(Struct, frozen=True):
 def measured(
     asked: Asked, destination: Destination, command: tuple[str, ...]
 ) -> Iterator[Measurement]:
-    """What came of it; until the block's end, a second interrupt is ignored. See `measure`."""
+    """Measure, and yield the outcome; until the block ends, a second interrupt is ignored."""
     plan, workload, manner = asked.plan, asked.workload, asked.manner
     measured_by = partial(
         measure,
@@ -109,7 +109,7 @@ def measured(
 
 
 def measure_and_show(asked: Asked) -> ExitCode:
-    """Measure, and print the report. Raises OutputError, after it, where no result can be saved."""
+    """Measure and print the report. Afterwards raises OutputError if the result was not saved."""
     destination = asked.destination
     with measured(asked, destination, ("tinygram", *sys.argv[1:])) as measurement:
         if measurement.result is not None:
@@ -123,7 +123,7 @@ def measure_and_show(asked: Asked) -> ExitCode:
 def _show(
     measurement: Measurement, result: Result, destination: Destination, manner: Manner
 ) -> None:
-    """Print the tables, on standard error where standard output has the result."""
+    """Print the tables, to standard error where standard output has the result."""
     if manner.is_quiet:
         for name, failure in _failures(result):
             print(f"tinygram: {name} failed: {failure}", file=sys.stderr)
@@ -144,7 +144,7 @@ def _failures(result: Result) -> list[tuple[str, str]]:
 
 
 def status_of(measurement: Measurement, destination: Destination) -> ExitCode:
-    """Say how the measurement ended. Raises the OutputError that it ended with."""
+    """Tell how the measurement ended; returns the status. Raises the OutputError it ended with."""
     if measurement.output_error is not None:
         raise measurement.output_error
     result = measurement.result

@@ -156,11 +156,11 @@ Server = Annotated[
 
 
 NO_CERTIFICATE = "only our own servers have a certificate, which is made for the run"
-"""Why `--tls` does not go with other programs' servers."""
+"""The reason why `--tls` does not go with other programs' servers."""
 
 
 def with_tls(tls: bool, plain: bool) -> tuple[bool, ...]:
-    """Whether each way is measured over TLS; both: so and so. Raises UsageError."""
+    """Whether each way is measured over TLS, in plain, or both. Raises UsageError."""
     if plain and not tls:
         raise UsageError("--plain needs --tls: without it every way is measured in plain alone")
     return (False, True) if plain else (tls,)
@@ -192,15 +192,15 @@ class Links(Struct, frozen=True):
     backend: str = DEFAULT_BACKEND
 
     def check_loopback(self, option: str, why: str) -> None:
-        """Raises UsageError for a link beside an option that goes with loopback alone."""
+        """Raise UsageError for a link beside `option`, which goes with loopback only."""
         if not all(link.is_loopback for link in self.specs):
             given = "--server" if any(link.is_remote for link in self.specs) else "--link"
             raise UsageError(f"{given} cannot be combined with {option}: {why}")
 
     def planned(self, asked: Asked, plan: Callable[[Asked], Plan]) -> Plan:
-        """What `plan` makes of `asked` over each link, as one plan; from now on they can be made.
+        """What `plan` makes of `asked` over each link, as one plan; prepares the links, too.
 
-        Raises UsageError. Call it when all else is checked, before anything is started.
+        Call this when all else is checked, before anything is started. Raises UsageError.
         """
         made = self.over(asked, plan)
         self.prepare()
@@ -213,11 +213,11 @@ class Links(Struct, frozen=True):
         )
 
     def prepare(self) -> None:
-        """Go on where such links can be made. Raises UsageError."""
+        """Go on in a place where such links can be made. Raises UsageError."""
         prepare(self.specs, self.backend)
 
     def at_rtt(self, rtt_ns: float) -> Links:
-        """The same links with this RTT; loopback becomes a link without a bandwidth.
+        """The same links with this RTT; loopback becomes an emulated link without a bandwidth.
 
         Raises UsageError.
         """
@@ -229,10 +229,10 @@ class Links(Struct, frozen=True):
 
 
 def far_end(server: str | None, *, is_ours: bool = False) -> FarAddress | None:
-    """The host of `--server` on which `tinygram serve` runs; None: another program's server does.
+    """The host of `--server`, if `tinygram serve` runs there; None for another program's server.
 
-    Which of the two it is, its greeting tells; without a port or with ours, and where it `is_ours`
-    anyhow, nobody is asked. Raises UsageError.
+    The greeting of the server tells which of the two it is. The server is not asked, and taken to
+    be ours, where no port or our own port is named, and where `is_ours`. Raises UsageError.
     """
     if server is None:
         return None
@@ -249,10 +249,10 @@ def links(
     *,
     is_cluster: bool = False,
 ) -> Links:
-    """The links that were named, loopback where none was. Raises UsageError.
+    """The links that were named; loopback where none was. Raises UsageError.
 
-    `server`: a server that runs already, outside our hosts. `far`: the other host. `is_cluster`:
-    both ends are hosts of a cluster.
+    `server`: a server that runs already, outside our hosts. `far`: the far host of `--server`.
+    `is_cluster`: both ends are hosts of a cluster.
     """
     one_of("--link-backend", backend, BACKEND_NAMES)
     if far is not None:
@@ -281,7 +281,7 @@ def manner(
     far: FarAddress | None = None,
     cluster: ClusterAsked | None = None,
 ) -> Manner:
-    """How to measure and show, by the options of these names; `far`: the host of `--server`."""
+    """How to measure and show, from the options of these names; `far`: the host of `--server`."""
     return Manner(
         is_quiet=quiet,
         is_published=published,
@@ -303,9 +303,9 @@ def shared(
     *,
     is_cross_check: bool = False,
 ) -> Shared:
-    """What was asked for, the defaults in place of None. Raises UsageError.
+    """The shared options, with the defaults in place of None. Raises UsageError.
 
-    `is_cross_check`: the congestion control must be one that other programs can be given.
+    `is_cross_check`: use a congestion control that other programs can be given, too.
     """
     if is_cross_check:
         links.check_loopback("--cross-check", "other programs run beside ours on loopback alone")
@@ -328,9 +328,9 @@ def shared(
 def destination(
     workload: str, asked: Path | None, resumed: Path | None, is_anonymous: bool
 ) -> Destination:
-    """Where the result goes; `resumed` is the file of a measurement that goes on.
+    """Where the result goes; `resumed`: the file of a measurement that is continued.
 
-    Raises UsageError where that cannot be resumed, and OutputError where nothing can be written.
+    Raises UsageError where it cannot be continued, and OutputError where nothing can be written.
     """
     if resumed is not None:
         found = Destination.resumed(resumed, whole_rounds_of)

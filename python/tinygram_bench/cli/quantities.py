@@ -1,7 +1,8 @@
-"""Options whose values are quantities: read with their units, and refused by the option's name.
+"""Options whose values are quantities, which are read with their units.
 
-They are read before anything else is looked at, so that a typo is told at once. Defaults are in the
-unit of the value: nanoseconds, bytes, bits or messages per second; help shows `default`.
+They are read before anything else is looked at, so that a typo is reported at once, with the name
+of the option. Defaults are in the unit of the value: nanoseconds, bytes, bits or messages per
+second; help shows `default`.
 """
 
 from __future__ import annotations
@@ -63,14 +64,14 @@ def bandwidth(help: str, default: str | None = None) -> Any:
 
 
 def share(help: str, default: str | None = None) -> Any:
-    """A share such as `2%`: 0.02."""
+    """A share such as `2%`, as a number (0.02)."""
     return _quantity(lambda text: float(parse_percent(text)), "SHARE", help, default)
 
 
 def _quantity(parse: Callable[[str], object], metavar: str, help: str, default: str | None) -> Any:
     def read(value: Any) -> Any:
         if not isinstance(value, str):
-            return value  # A default, which has been read already.
+            return value  # A default is no text, but a value.
         try:
             return parse(value)
         except UsageError as error:

@@ -1,4 +1,4 @@
-"""`--resume FILE`: a measurement that was ended goes on, with the options that its file names.
+"""`--resume FILE`: an ended measurement is continued, with the options that its file names.
 
 Law: nothing is written unless the file can be resumed.
 """
@@ -18,17 +18,17 @@ from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Result
 
 _FREE = ("resume", "quiet", "notes", "wait")
-"""Options that do not change what is measured: they are taken from now, not from the file."""
+"""Options that do not change what is measured: their values are those of now, not of the file."""
 
 
 class MeasuringCommand(TyperCommand):
-    """A subcommand whose function returns what it asks for (`Asked`), which is then measured.
+    """A subcommand whose function returns what to measure (`Asked`), which is then measured.
 
     With `--resume FILE` its options are those of the file.
     """
 
     def invoke(self, ctx: Any) -> Any:
-        """Run it. Raises UsageError where the file cannot be resumed."""
+        """Run the subcommand. Raises UsageError where the file cannot be resumed."""
         file = ctx.params.get("resume")
         if file is not None:
             ctx.params = self._resumed(ctx, Path(file))

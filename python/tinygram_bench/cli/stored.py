@@ -1,4 +1,4 @@
-"""Results that a command works from: files of which nothing is known but their name."""
+"""Results that a command works from: files of which only the name is known."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Named, Result
 
 _SENSELESS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
-"""What numbers end in that no measurement makes."""
+"""The errors that values lead to which no measurement can have made."""
 
 
 def load(file: Path) -> Result:
@@ -33,9 +33,9 @@ def load_all(file: Path) -> tuple[Named, ...]:
 
 @contextmanager
 def made_of(*files: Path) -> Iterator[None]:
-    """A block that works with the results of these files, and with nothing else.
+    """A block that works with nothing but the results of these files.
 
-    Raises UsageError where it fails: a file can have the form of a result, and values that
+    Raises UsageError where the block fails: a file can have the form of a result, but values that
     contradict each other.
     """
     try:
@@ -43,7 +43,7 @@ def made_of(*files: Path) -> Iterator[None]:
     except _SENSELESS as error:
         names = " and ".join(map(str, files))
         words = f"{type(error).__name__}: {error}".partition("\n")[0].rstrip(": ")
-        # In a file that nobody has edited it is a fault of ours, which must be found by this line.
+        # If nobody has edited the file, this is a fault of ours, which this line helps to find.
         *_, last = traceback.extract_tb(error.__traceback__)
         raise UsageError(
             f"{names}: the values contradict each other ({words}, in {Path(last.filename).name}, "

@@ -1,4 +1,4 @@
-"""`--sweep PARAMETER=LOW..HIGH` and `--limit`: values to choose from, and what is sought."""
+"""`--sweep PARAMETER=LOW..HIGH` and `--limit`: the values to choose from, and what is sought."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ Options = TypeVar("Options", bound=Struct)
 Held = TypeVar("Held", StreamOptions, EchoOptions, FanoutOptions)
 
 SWEEP_DURATION_NS = 500 * 10**6
-"""How long a paced run of a sweep lasts unless that is asked for."""
+"""How long a paced run of a sweep lasts unless `--duration` is given."""
 _HELD_AND_NOT = ("nodelay", "coalesce:10us")
-"""The strategies of a sweep of holds, unless others are named."""
+"""The strategies in a sweep of holds, unless others are named."""
 _READ: Mapping[Parameter, Callable[[str], float]] = {
     "rate": parse_rate,
     "hold": parse_duration_ns,
@@ -66,7 +66,7 @@ LimitOption = Annotated[
 
 
 def sweep_option(*known: Parameter) -> Any:
-    """`--sweep` of a command that has these parameters."""
+    """The option `--sweep` of a command that can sweep these parameters."""
     return typer.Option(
         "--sweep",
         metavar="PARAMETER=LOW..HIGH",
@@ -93,9 +93,9 @@ class AskedSweep(Struct, frozen=True):
         destination: Destination,
         manner: Manner,
     ) -> Asked:
-        """What the command's options ask for with the sweep.
+        """What the command's options ask for, with the sweep.
 
-        Raises UsageError where a first value cannot be measured.
+        Raises UsageError with `--until`, and where one of the first values cannot be measured.
         """
         if length.until_share is not None:
             raise UsageError(
@@ -115,9 +115,10 @@ def planned_at(
     swept: AskedSweep,
     varied: Mapping[Parameter, Callable[[Options, float], Options]],
 ) -> PlanAt:
-    """What `plan` makes of the options with a value of the parameter.
+    """A function from a value of the swept parameter to the plan for it.
 
-    `varied`: how each parameter is put into the options; that of links is known.
+    `varied`: for each parameter but `rtt`, which belongs to the links, how a value of it is put
+    into the options, of which `plan` then makes a plan.
     """
 
     def at(value: float) -> Plan:
@@ -137,11 +138,12 @@ def asked_sweep(
     limit: str | None = None,
     is_paced: bool = False,
 ) -> AskedSweep | None:
-    """What was asked for; None where there is no sweep. Raises UsageError.
+    """The sweep that was asked for; None where there is none. Raises UsageError.
 
     `known`: the parameters that the command has. `never_with`: options that no sweep goes with, and
-    whether they are given; `set_by_sweep`: those that the sweep of a parameter sets itself.
-    `limit`: what is given for `--limit`. `is_paced`: whether messages have a rate in any case.
+    whether they are given; `set_by_sweep`: the same for options that the sweep of a parameter sets
+    itself. `limit`: the value of `--limit`. `is_paced`: whether messages have a rate even where the
+    sweep is not one of rates.
     """
     if not texts:
         if limit is not None:
@@ -175,7 +177,7 @@ def asked_sweep(
 
 
 def with_hold(asked: Held, hold_ns: float) -> Held:
-    """The options with this hold in place of those that `coalesce` and `timer` have."""
+    """The options with this hold in place of the holds that `coalesce` and `timer` have."""
     shown = format_duration_ns(round(hold_ns))
     return replace(
         asked,
@@ -185,7 +187,7 @@ def with_hold(asked: Held, hold_ns: float) -> Held:
 
 
 def usual_strategies(swept: AskedSweep | None, only: Sequence[str] | None) -> list[str]:
-    """Those of the usual ways; where holds are swept, one that holds, beside one that does not."""
+    """Empty for the usual strategies; for a sweep of holds, one with a hold and one without."""
     return [] if swept is None or swept.parameter != "hold" or only else list(_HELD_AND_NOT)
 
 

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 def console(is_on_stderr: bool = False) -> Console:
-    """Where people read: without colours and bold text where NO_COLOR asks for that.
+    """The console that people read: without colours and bold text where NO_COLOR asks for that.
 
-    It leaves broken pipes to `main`; rich's own exits with status 1.
+    It leaves broken pipes to `main`; rich's own console would exit with status 1.
     """
-    # Its import takes a tenth of a start of the command; help, errors and --quiet do without.
+    # Importing rich takes a tenth of the command's start; help, errors and --quiet do without it.
     from rich.console import Console
 
     class Piped(Console):

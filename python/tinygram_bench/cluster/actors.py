@@ -1,4 +1,4 @@
-"""What Ray runs on a host of the cluster: one actor, whose methods take and answer JSON."""
+"""The actor that Ray runs on a host of the cluster: it is asked and answers in JSON."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FLEETING = ("load_average_1_5_15_min", "memory_bytes")
 
 
 class HostActor:
-    """A host: a server of far ends, a generator, or both ends of a path that is looked at."""
+    """A host: a server of far ends, a generator, or either end of a path that is looked at."""
 
     def __init__(self) -> None:
         self._far_ends: FarEnds | None = None
@@ -42,7 +42,7 @@ class HostActor:
         self._lock = threading.Lock()
 
     def ask(self, step: str, order: bytes) -> bytes:
-        """Do what is called so. Raises what the step raises."""
+        """Do the step of that name. Raises the errors of the step."""
         answer = {
             "facts": self._facts,
             "ping": lambda _: None,
@@ -70,7 +70,7 @@ class HostActor:
         return Listening(self._far_ends.port)
 
     def _clock(self, order: bytes) -> Difference:
-        """How another server's clock differs from this host's."""
+        """The difference of another server's clock from this host's."""
         asked = msgspec.json.decode(order, type=Other)
         assert self._far_ends is not None, "it was told to serve"
         return self._far_ends.clock_of(FarAddress(asked.host, asked.host, asked.port))

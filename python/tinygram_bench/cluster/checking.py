@@ -26,9 +26,9 @@ T = TypeVar("T")
 
 
 class SeenHost(Struct, frozen=True):
-    """A host, and what was found of it; `failure`: why that is not known.
+    """A host, and what was found about it; `failure`: why that is not known.
 
-    `to_first`: its path to the first host, and `from_first` the way back; None for the first one.
+    `to_first`: its path to the first host, `from_first`: the way back; None for the first host.
     """
 
     node: Node
@@ -39,7 +39,7 @@ class SeenHost(Struct, frozen=True):
 
 
 def seen(cluster: Cluster) -> list[SeenHost]:
-    """Every host of the cluster. Nobody is waited for longer than some seconds."""
+    """Every host of the cluster. No host is waited for longer than some seconds."""
     server_keys, client_keys = make_keys()
     with cluster.everywhere() as refs:
         facts = _each(refs, lambda ref: ref.ask("facts"), Facts)
@@ -80,7 +80,7 @@ def seen(cluster: Cluster) -> list[SeenHost]:
 
 
 def faults(hosts: Sequence[SeenHost]) -> Iterator[str]:
-    """What must be mended before the cluster can measure, a sentence each."""
+    """A sentence for each fault that must be mended before the cluster can measure."""
     usable = [each for each in hosts if each.facts and each.node.cores >= 1]
     for each in hosts:
         if each.failure is not None:
@@ -98,7 +98,7 @@ def faults(hosts: Sequence[SeenHost]) -> Iterator[str]:
 
 
 def remarks(hosts: Sequence[SeenHost]) -> Iterator[str]:
-    """What may make figures differ between hosts."""
+    """Sentences on what may make figures differ between hosts."""
     facts = [(each.node.host, each.facts) for each in hosts if each.facts is not None]
     for what, value_of in _COMPARED.items():
         values = Counter(value_of(each) for _, each in facts)
@@ -116,12 +116,12 @@ _COMPARED: dict[str, Callable[[Facts], str]] = {
 
 
 def _is_of_ours(fact: Facts | str) -> bool:
-    """Whether a host has this tinygram: others serve each other, and not ours."""
+    """Whether a host has this version of tinygram: other versions do not work with it."""
     return isinstance(fact, Facts) and fact.tinygram == tinygram.__version__
 
 
 def _path(ref: HostRef, to: tuple[HostRef, int], keys: Keys) -> PathFacts | str:
-    """The path from one host to another; why it is not known."""
+    """The path from one host to another, or why it is not known."""
     other, port = to
     (sink,) = _each([other], lambda each: each.ask("sink", _json(each.host)), SinkFacts)
     if isinstance(sink, str):
@@ -145,7 +145,7 @@ def _read(said: bytes, kind: type[T]) -> T | str:
 def _each(
     refs: Sequence[HostRef], ask: Callable[[HostRef], Future[bytes]], kind: type[T]
 ) -> list[T | str]:
-    """What each host answers; of one that does not, why."""
+    """The answer of each host, or why it did not answer."""
     asked = [ask(ref) for ref in refs]
     wait(asked, _ANSWER_S)
     found: list[T | str] = []

@@ -1,7 +1,7 @@
-"""Conducts the rounds of a cluster: what each generator is told, when all begin, who is left out.
+"""Conducts the rounds of a cluster: tells generators what to do, and leaves lost hosts out.
 
-It knows no Ray: generators answer by futures, whoever they are. A round takes three questions to
-each generator, however many cases it has: `begin`, `warm`, `measure`.
+It does not depend on Ray: generators of any kind answer by futures. A round takes three questions
+to each generator, however many cases it has: `begin`, `warm`, `measure`.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from tinygram_bench.cluster.order import BeginOrder, Measured, Moment
 from tinygram_bench.model.result import Case, Run
 
 _SILENT_S = 6.0
-"""A host that answers nothing at all for so long is lost."""
+"""A host that answers nothing at all for this time is lost."""
 _ASK_AGAIN_S = 2.0
-"""How often a host is asked whether it is there: seldom, for it is measuring."""
+"""How often a host is asked whether it is there: seldom, because it is measuring."""
 _LOOK_S = 0.5
 _STRAGGLING_S = 10.0
-"""When half of the others have answered, a host has so long to do so, too."""
+"""How long a host may still take when half of the hosts have answered."""
 _LEAD_S = 0.3
 _LEAD_OF_A_HOST_S = 0.002
-"""From finding a common start to the start: every host must have been told."""
+"""The time from finding a common start to that start: every host must be told by then."""
 
 T = TypeVar("T")
 
@@ -39,7 +39,7 @@ class Lost(Struct, frozen=True):
 
 
 class Generator(Protocol):
-    """A generator, wherever it is; what it is asked and answers is JSON of order.py."""
+    """A generator, wherever it is; questions and answers are JSON of the types in order.py."""
 
     @property
     def host(self) -> str: ...
@@ -49,23 +49,23 @@ class Generator(Protocol):
         """The host of its far end."""
 
     def ask(self, step: str, order: bytes) -> Future[bytes]:
-        """Have it do a step. The future fails when its host is lost, or the step cannot be done."""
+        """Have it do a step. The future fails when its host is lost, or the step fails."""
 
     def end(self) -> None:
-        """End what it does, wherever it is in it: it is asked nothing any more."""
+        """End whatever it is doing: it will be asked nothing any more."""
 
 
 class Servers(Protocol):
     """The hosts of the far ends, and their clocks."""
 
     def starts(self, lead_s: float) -> Mapping[str, Moment | Lost]:
-        """The same moment, `lead_s` from now, on the clock of each that has one to tell."""
+        """The moment `lead_s` from now on each server's clock, or why a server is lost."""
 
 
 class Conductor(Struct):
     """Runs cases on all generators at once; see `run_cases`.
 
-    `shared_out`: what each generator does of a case. `tell` gets what a user should know at once.
+    `shared_out`: each generator's share of a case. `tell` gets messages for the user.
     """
 
     generators: Sequence[Generator]
@@ -77,11 +77,11 @@ class Conductor(Struct):
     lost: dict[str, str] = field(default_factory=dict)
     """Hosts that are left out from then on, and why."""
     messages: int = 0
-    """How many questions were asked so far; each has an answer, or its host is lost."""
+    """How many questions were asked so far; each is answered, or its host is lost."""
     _shares: dict[str, Sequence[Case]] = field(default_factory=dict)
 
     def run_cases(self, cases: Sequence[Case], round: int) -> list[Run]:
-        """Run these cases, which take turns, once; a run of each, of all hosts together."""
+        """Run these cases, which take turns, once; return a run of each, of all hosts together."""
         present = self._present()
         begun = self._asked(
             "begin",
@@ -103,7 +103,7 @@ class Conductor(Struct):
         return self._merged(cases, round, found, bounds)
 
     def _starts(self, warm: Iterable[int]) -> dict[int, Moment]:
-        """The common start of each; those whose server is lost are so, too."""
+        """The common start of each generator; generators whose server is lost are left out."""
         numbers = list(warm)
         found = self.servers.starts(_LEAD_S + _LEAD_OF_A_HOST_S * len(numbers))
         starts: dict[int, Moment] = {}
@@ -182,7 +182,7 @@ class Conductor(Struct):
                 number = waiting.pop(each)
                 try:
                     answer = msgspec.json.decode(each.result(), type=kind)
-                except Exception as error:  # noqa: BLE001 - its host is left out, and why is told
+                except Exception as error:  # noqa: BLE001 - its host is left out, with this reason
                     self._leave_out(number, str(error) or type(error).__name__)
                 else:
                     answers[number] = answer
@@ -200,7 +200,7 @@ class Conductor(Struct):
         return self.generators[number].ask(step, order)
 
     def _silence(self, number: int, pings: dict[int, tuple[Future[bytes], float]]) -> str | None:
-        """Why a host is lost that does not even say that it is there; None: it is there."""
+        """Why a host is lost that does not even answer a ping; None: it does."""
         now_s = time.monotonic()
         ping, asked_s = pings.get(number, (None, -_ASK_AGAIN_S))
         if ping is not None and not ping.done():
@@ -225,5 +225,5 @@ class Conductor(Struct):
         host = self.generators[number].host
         self.lost[host] = why
         self.tell(f"{host} is left out from now on: {why}")
-        # Or what it still sends would be beside the rounds of the others.
+        # Otherwise it would still send during the rounds of the others.
         self.generators[number].end()

@@ -1,7 +1,7 @@
-"""A generator: a bench on its own host, whose slices are in step with those of the others.
+"""A generator: a bench on its own host, whose slices are in step with the other generators'.
 
 It is driven from outside, a step at a time: `begin` sets the cases up, `warm` makes them ready for
-slices that all have agreed on, `measure` starts them at a common time and answers what came of it.
+slices on which all have agreed, `measure` starts them at a common time and answers their runs.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ WORKLOADS: Mapping[str, Callable[[GeneratorOrder], TakesTurns]] = {
     "stream": lambda order: Stream(order.seed, order.number),
     "rr": lambda order: Rr(order.seed),
 }
-"""The workloads that a cluster measures; how they are shared is in shares.py."""
+"""The workloads that a cluster measures; shares.py says how they are shared."""
 _NO_MORE = None
-"""In place of an answer: nobody waits for this round any more."""
+"""In place of an answer: the round is not wanted any more."""
 
 
 class _Abandoned(BaseException):
-    """Nobody waits for the round; no failure of a case, which would be kept."""
+    """The round is abandoned; this is no failure of a case, which would be kept."""
 
 
 class _Steps:
-    """The agreement of a group: it says what it would do, and hears what all do."""
+    """The agreement of a group: it says what it needs, and hears what all hosts do."""
 
     def __init__(self, host: FarHost) -> None:
         self.said: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -57,7 +57,7 @@ class _Steps:
         self.said.put([])
         self.start_far_ns = self._hear()
         self.start_near_ns = self._host.clock.difference_now().near_ns(self.start_far_ns)
-        # The processes must be told, too: from then on the start is late for some of them.
+        # The processes must be told, too; after that moment, the start is late for some of them.
         self.late_ns = max(0, time.monotonic_ns() + LEAD_NS // 2 - self.start_near_ns)
         return self.start_near_ns
 
@@ -72,7 +72,7 @@ class Generator:
     """The generator of a host, from its first round to its last."""
 
     def __init__(self, order: GeneratorOrder) -> None:
-        """Connect to its server. Raises UsageError and RunError."""
+        """Connect to the generator's server. Raises UsageError and RunError."""
         self._stack = ExitStack()
         address = FarAddress(order.host, order.host, order.port)
         with ExitStack() as stack:
@@ -85,7 +85,7 @@ class Generator:
         self._round: threading.Thread | None = None
 
     def begin(self, order: BeginOrder) -> list[int]:
-        """Set up cases; the lengths that their slices and gaps need at least, in ns."""
+        """Set up cases; return the least lengths of their slices and gaps, in ns."""
         self.abandon()
         self._round = threading.Thread(target=self._measure, args=(order,), daemon=True)
         self._round.start()
@@ -97,14 +97,14 @@ class Generator:
         self._said()
 
     def measure(self, start_far_ns: int) -> Measured:
-        """Start them at this time of the server's clock; what came of it."""
+        """Start the cases at this time of the server's clock; return what was measured."""
         steps = self._steps
         steps.heard.put(start_far_ns)
         runs: list[Run] = self._said()
         return Measured(tuple(runs), *self._step_error(start_far_ns), steps.late_ns)
 
     def _step_error(self, start_far_ns: int) -> tuple[int | None, str | None]:
-        """By how much the start may have been wrong, in ns; or why that is not known."""
+        """How wrong the start may have been, in ns, or None and why that is not known."""
         clock = self._host.clock
         try:
             clock.look()
@@ -115,7 +115,7 @@ class Generator:
         return found.bound_ns + strayed_ns, None
 
     def abandon(self) -> None:
-        """End the round that nobody waits for any more, and what it has started."""
+        """End a round that is not wanted any more, and the processes that it has started."""
         if self._round is not None:
             self._steps.heard.put(_NO_MORE)
             self._round.join()
@@ -135,8 +135,8 @@ class Generator:
         return said
 
     def _measure(self, order: BeginOrder) -> None:
-        """In a thread of its own, whose end is also that of the processes which it has started."""
-        with suppress(RunError):  # A server that is lost is reached again for the cases.
+        """Runs in a thread of its own: processes that it has started end with it."""
+        with suppress(RunError):  # A lost server is reached again for the cases.
             self._host.clock.look()
         try:
             said: Any = list(self._bench.run_cases(order.cases, order.round))

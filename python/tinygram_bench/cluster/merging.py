@@ -1,7 +1,7 @@
-"""Runs of the same case on several hosts at the same time, as one run.
+"""Merges runs of the same case on several hosts at the same time into one run.
 
-Histograms are merged exactly, bucket by bucket. Counts add up; what lasted at the same time is as
-long as the longest. Of what is not known on a host, the sum is not known.
+Histograms are merged exactly, bucket by bucket. Counts add up; times that ran in parallel count as
+the longest of them. A sum is not known where a host's part is not.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ LONGEST = frozenset(
         "startup_ns",
     }
 )
-"""Counters of what hosts have at the same time, of which the largest counts."""
+"""Counters of what hosts have in parallel, of which the largest counts."""
 MEAN = frozenset({"connect_ns"})
 OWN = frozenset({"peer_port"})
-"""Counters that say something of a host's run alone."""
+"""Counters that only say something about one host's run."""
 PARTIAL = "partial_cluster"
 GENERATOR_LATE = "generator_late"
 LATE_START = "late_start"
@@ -48,14 +48,16 @@ _BLURRED = {
     "p50": (50.0, ("latency_min", "latency_mean", "latency_p50")),
     "p99": (99.0, ("latency_p99", "latency_max")),
 }
-"""Percentile of a host's pacing error → what it blurs (as in statistics/warnings.py)."""
+"""Percentile of a host's pacing error → the figures that it blurs (as in
+statistics/warnings.py)."""
 _MOST_NAMED = 3
 
 
 class Part(Struct, frozen=True):
     """What one generator made of a case; `server`: the host of its far end.
 
-    `run` is None where it told nothing, and `lost` why. `step_fault`: why `step_error_ns` is None.
+    `run` is None where it told nothing, and `lost` says why. `step_fault`: why `step_error_ns` is
+    None.
     """
 
     host: str
@@ -69,12 +71,12 @@ class Part(Struct, frozen=True):
 
     @property
     def failure(self) -> str | None:
-        """Why nothing of it is in the figures; None: it is."""
+        """Why the part is not in the figures; None: it is."""
         return self.lost or (None if self.run is None else self.run.failure)
 
 
 def merged(case: Case, round: int, parts: Sequence[Part]) -> Run:
-    """One run of all; partial where a host failed, and failed where all did."""
+    """One run of all parts; partial where a host failed, and failed where all did."""
     rows = tuple(map(row_of, parts))
     good = [(part.host, part.run) for part in parts if part.run and part.failure is None]
     failed = [f"{part.host}: {part.failure}" for part in parts if part.failure is not None]
@@ -110,7 +112,7 @@ def merged(case: Case, round: int, parts: Sequence[Part]) -> Run:
 
 
 def merged_histograms(of_hosts: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Each histogram with all hosts' values."""
+    """Each histogram with the values of all hosts."""
     names = dict.fromkeys(name for each in of_hosts for name in each)
     found = {}
     for name in names:
@@ -123,7 +125,7 @@ def merged_histograms(of_hosts: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 
 def step_error_ns(parts: Sequence[Part]) -> int | None:
-    """By how much the slices of two hosts may have been beside each other; None: not known."""
+    """The most by which slices of two hosts may have been out of step; None: not known."""
     of_each = [part.step_error_ns for part in parts if part.run and part.failure is None]
     errors = sorted(each for each in of_each if each is not None)
     return sum(errors[-2:]) if errors and len(errors) == len(of_each) else None
@@ -164,7 +166,7 @@ def row_of(part: Part) -> HostRun:
 
 
 def _times(run: Run | None, name: str) -> Histogram | None:
-    """A histogram of the run; None where it has none, or that is empty."""
+    """A histogram of the run; None where it has none, or an empty one."""
     if run is None or name not in run.histograms:
         return None
     found = Histogram.from_base64(run.histograms[name])
@@ -193,8 +195,10 @@ def _counters(of_hosts: Sequence[Mapping[str, int | None]]) -> dict[str, int | N
 def _slices(
     of_hosts: Sequence[Mapping[str, Sequence[float | None]]],
 ) -> dict[str, tuple[float | None, ...]]:
-    """Slice by slice: what is a rate adds up, the last message is that of the latest host, and of
-    the rest it is the hosts' mean, for a percentile of all is not known from theirs.
+    """The figures of all hosts, slice by slice.
+
+    Rates add up, the last message is that of the latest host, and other figures are means over
+    hosts, because percentiles of all are not known from theirs.
     """
     found = {}
     for name in of_hosts[0]:
@@ -213,7 +217,7 @@ def _slice(name: str, values: Sequence[float | None]) -> float | None:
 
 
 def _of_all(good: Sequence[tuple[str, Run]]) -> Iterator[Warning]:
-    """The hosts' warnings, one for each code: whose they are, and what the first one says."""
+    """The hosts' warnings, one for each code, with the hosts and the first one's message."""
     by_code: dict[str, list[tuple[str, Warning]]] = {}
     for host, run in good:
         for warning in run.warnings:
@@ -247,7 +251,7 @@ def _steps_not_known(parts: Sequence[Part]) -> Iterator[Warning]:
 
 
 def _late_generators(parts: Sequence[Part]) -> Iterator[Warning]:
-    """Hosts whose own pacer was late: in the histogram of all hosts they would not be seen."""
+    """The warning of hosts whose own pacer was late, which the merged histogram would hide."""
     late: dict[str, tuple[str, ...]] = {}
     for part in parts:
         run = part.run

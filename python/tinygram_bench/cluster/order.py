@@ -1,6 +1,6 @@
-"""What the bench and the hosts of a cluster say to each other, as lines of JSON.
+"""The messages between the bench and the hosts of a cluster, in JSON.
 
-Ray carries bytes alone: each side reads them into these types, or refuses them.
+Ray carries only bytes: each side reads them into these types, or refuses them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def read(said: bytes, kind: type[T]) -> T:
-    """What a host says. Raises ValueError for what is none of this tinygram, with the remedy."""
+    """Read a host's message. Raises ValueError, with a remedy, if it is not of this tinygram."""
     try:
         return msgspec.json.decode(said, type=kind)
     except (ValueError, RecursionError) as error:
@@ -29,9 +29,9 @@ def read(said: bytes, kind: type[T]) -> T:
 
 
 class ServerOrder(Value, frozen=True):
-    """Serve as `tinygram serve` does, at `host`; `clients`: how many at a time.
+    """The order to serve as `tinygram serve` does, at `host`; `clients`: how many at a time.
 
-    `keys`: the server's; `other_keys`: those of its clients, by which it asks other servers.
+    `keys`: the server's; `other_keys`: its clients', with which it asks other servers.
     """
 
     host: str
@@ -41,9 +41,9 @@ class ServerOrder(Value, frozen=True):
 
 
 class GeneratorOrder(Value, frozen=True):
-    """Be a generator of a workload, whose far ends the server at `host` and `port` has.
+    """The order to be a generator of a workload, with far ends on the server at `host` and `port`.
 
-    `seed`: the plan's; `number`: which of the generators this one is.
+    `seed`: the plan's; `number`: this generator's number among all.
     """
 
     workload: str
@@ -55,7 +55,7 @@ class GeneratorOrder(Value, frozen=True):
 
 
 class BeginOrder(Value, frozen=True):
-    """Set up these cases, this host's shares of them, for a round."""
+    """The order to set up this host's shares of cases for a round."""
 
     cases: tuple[Case, ...]
     round: int
@@ -64,9 +64,9 @@ class BeginOrder(Value, frozen=True):
 class Measured(Value, frozen=True):
     """What a generator measured in a round.
 
-    `step_error_ns`: by how much its slices may have been beside those of its server's clock; null:
+    `step_error_ns`: how far its slices may have been out of step with its server's clock; None:
     that is not known, and `step_fault` says why. `late_ns`: how long after the common start it was
-    told it; 0: before.
+    told that start; 0: before it.
     """
 
     runs: tuple[Run, ...]
@@ -76,21 +76,21 @@ class Measured(Value, frozen=True):
 
 
 class Other(Value, frozen=True):
-    """Another server of the run, whose clock is to be looked at."""
+    """The order to look at the clock of another server of the run."""
 
     host: str
     port: int
 
 
 class SinkFacts(Value, frozen=True):
-    """Where bytes are taken, and what they begin with."""
+    """The port that takes bytes, and the token with which they begin."""
 
     port: int
     token: bytes
 
 
 class ToPath(Value, frozen=True):
-    """Look at the path to the host that serves at `host` and `port`, and takes bytes at `sink`."""
+    """The order to look at the path to the host that serves at `host` and `port`, with `sink`."""
 
     host: str
     port: int
@@ -99,7 +99,7 @@ class ToPath(Value, frozen=True):
 
 
 class Facts(Value, frozen=True):
-    """What a host is: versions, and `environment` as a result has it."""
+    """Facts about a host: versions, and `environment` as in a result."""
 
     tinygram: str
     python: str
@@ -108,15 +108,17 @@ class Facts(Value, frozen=True):
 
 
 class Moment(Value, frozen=True):
-    """A time of a host's clock, and by how much it may be wrong; both in ns."""
+    """A time of a host's clock, and how wrong it may be; both in ns."""
 
     at_ns: int
     bound_ns: int
 
 
 class PathFacts(Value, frozen=True):
-    """The path from one host to another: the other's clock minus ours, wrong by `bound_ns` at most;
-    the shortest round trip; and how fast bytes came through.
+    """The path from one host to another.
+
+    `offset_ns`: the other's clock minus ours, wrong by `bound_ns` at most; `round_trip_ns`: the
+    shortest one; `bytes_per_s`: how fast bytes came through.
     """
 
     offset_ns: int

@@ -1,4 +1,4 @@
-"""How fast bytes go from one host to another: a sink here, and who fills it there, for a while."""
+"""Measures how fast bytes go from one host to another: one fills the other's sink for a while."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BLOCK = bytes(1 << 17)
 
 
 class Sink:
-    """Takes the bytes of one connection that begins with `token`; `port` is where it listens."""
+    """Takes the bytes of one connection that begins with `token`; it listens on `port`."""
 
     def __init__(self, host: str) -> None:
         """Raises OSError."""
@@ -31,13 +31,13 @@ class Sink:
                 try:
                     sock, _ = self._listener.accept()
                 except OSError:
-                    return  # Nobody came in time.
+                    return  # No connection came in time.
                 with sock:
                     if self._has_taken(sock):
                         return
 
     def _has_taken(self, sock: socket.socket) -> bool:
-        """Whether it began with the token; then all that came was read, and how much is told."""
+        """Whether it began with the token; then all bytes were read, and their number was told."""
         sock.settimeout(_LIMIT_S)
         try:
             if not hmac.compare_digest(sock.recv(TOKEN_BYTES, socket.MSG_WAITALL), self.token):
@@ -53,9 +53,9 @@ class Sink:
 
 
 def bytes_per_s(host: str, port: int, token: bytes) -> float:
-    """Fill the sink there for a quarter of a second. Raises OSError."""
+    """Fill the sink there for a quarter of a second; return the rate. Raises OSError."""
     with socket.create_connection((host, port), _LIMIT_S) as sock:
-        # Or a slow path would have seconds of bytes in the socket when the time is over.
+        # Otherwise a slow path would have seconds of bytes in the socket when the time is over.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, len(_BLOCK) // 2)
         sock.sendall(token)
         began_s = time.monotonic()

@@ -1,7 +1,7 @@
-"""The hosts of a Ray cluster that exists: reached, one actor on each, and left as they were.
+"""Reaches the hosts of an existing Ray cluster, by one actor on each, and leaves them unchanged.
 
-Nothing else imports Ray, and this module does so when a cluster is asked for. What cannot be done
-is known within some ten seconds, and told in one line.
+Nothing else imports Ray, and this module does so only when a cluster is asked for. Failures are
+known within some ten seconds, and told in one line.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ _JOIN_S = 8
 _PLACED_S = 8.0
 _ANSWER_S = 10.0
 _AT_A_TIME = 4
-"""Steps of a host at a time: a long one, and questions whether it is there."""
+"""How many steps a host may do at a time: a long one, and pings."""
 _EXTRAS = ("uvloop", "aiofastnet")
-"""Extras that bring one package, which has their name; what else a host needs is in `cluster`."""
+"""Extras with a single package of the same name; `cluster` has everything else that a host
+needs."""
 _START = "start one with `ray start --head` on a host and `ray start --address=…` on the others"
 
 
@@ -46,7 +47,7 @@ class Node(Struct, frozen=True):
 
 
 class HostRef:
-    """The actor of a host, whose address is `host`; `end` ends it, with all that it has started."""
+    """The actor of a host, whose address is `host`; `end` ends it and all that it has started."""
 
     def __init__(
         self,
@@ -62,12 +63,12 @@ class HostRef:
         self._to_future = to_future
 
     def ask(self, step: str, order: bytes = b"null") -> Future[bytes]:
-        """Have it do a step; the future fails with a sentence."""
+        """Have the host do a step; the future's error is one sentence."""
         return self._to_future(self._actor.ask.remote(step, order))
 
 
 class Cluster:
-    """A cluster that this host is a node of."""
+    """A cluster of which this host is a node."""
 
     def __init__(self, ray: ModuleType, asked: str) -> None:
         self._ray = ray
@@ -84,9 +85,9 @@ class Cluster:
 
     @contextmanager
     def spread(self, count: int, words: str) -> Iterator[list[HostRef]]:
-        """An actor on each of so many hosts that have a free core. `words` say what for.
+        """An actor on each of `count` hosts with a free core. `words`: what needs them, for errors.
 
-        Raises UsageError where there are not as many.
+        Raises UsageError where there are fewer.
         """
         if len(self.nodes) < count:
             raise UsageError(
@@ -106,7 +107,7 @@ class Cluster:
                     f"{self._cores_told()}; wait until other work has ended, or ask for fewer"
                 )
             placed = self._ray.util.placement_group_table(group)["bundles_to_node_id"]
-            # Anew, for one of them may have joined since.
+            # Read again, because one of them may have joined since.
             nodes = {each.id: each for each in self._nodes()}
             with self._actors(
                 [
@@ -156,12 +157,12 @@ class Cluster:
                 self._end(actor)
 
     def _end(self, actor: Any) -> None:
-        """What it has started dies with it. One that is dead, or cut off, cannot be told."""
+        """End an actor; what it has started dies with it. A dead or cut-off one cannot be told."""
         with suppress(Exception):
             self._ray.kill(actor)
 
     def _future(self, ref: Any) -> Future[bytes]:
-        """The answer; where there is none, a RuntimeError says why in a sentence."""
+        """The future answer; where there is none, it fails with a RuntimeError of one sentence."""
         plain: Future[bytes] = Future()
 
         def done(found: Future[bytes]) -> None:
@@ -178,7 +179,7 @@ class Cluster:
 @contextmanager
 def reached(asked: str) -> Iterator[Cluster]:
     """The cluster of `--cluster`, until the block's end. Raises UsageError."""
-    # Asked for before Ray is imported, which reads it then.
+    # Set before Ray is imported, which reads them then.
     os.environ.setdefault("RAY_GCS_SERVER_REQUEST_TIMEOUT_SECONDS", str(_JOIN_S))
     os.environ.setdefault("RAY_gcs_rpc_server_connect_timeout_s", str(_JOIN_S // 2))
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -199,7 +200,7 @@ def reached(asked: str) -> Iterator[Cluster]:
 
 
 def answers(hosts: Sequence[HostRef], asked: Sequence[Future[bytes]], doing: str) -> list[bytes]:
-    """What each host answers within some seconds. Raises UsageError, which names one that fails."""
+    """The answers of all hosts, within some seconds. Raises UsageError, naming one that fails."""
     wait(asked, _ANSWER_S)
     for host, future in zip(hosts, asked, strict=True):
         if not future.done():
@@ -214,7 +215,7 @@ def answers(hosts: Sequence[HostRef], asked: Sequence[Future[bytes]], doing: str
 
 
 def described(error: BaseException) -> str:
-    """An error of Ray's in a sentence, without the trace of the other host."""
+    """An error from Ray in one sentence, without the other host's traceback."""
     text = str(getattr(error, "cause", None) or error)
     missing = re.search(r"No module named '([A-Za-z0-9_.]+)'", str(error))
     if missing is not None:
@@ -232,7 +233,7 @@ def described(error: BaseException) -> str:
 
 
 def _check_listens(asked: str) -> None:
-    """Raises UsageError where nobody listens at the address, or it is none."""
+    """Raises UsageError where nothing listens at the address, or it is not valid."""
     found = _ADDRESS.fullmatch(asked)
     if found is None or not 1 <= int(found[2]) < 1 << 16:
         raise UsageError(
@@ -255,7 +256,7 @@ def _check_listens(asked: str) -> None:
 
 
 def _speaks_http2(sock: socket.socket) -> bool:
-    """Whether its first answer is a SETTINGS frame (RFC 9113, 3.4): Ray speaks gRPC."""
+    """Whether the peer's first answer is a SETTINGS frame (RFC 9113, 3.4): Ray speaks gRPC."""
     sock.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\x04" + bytes(5))
     try:
         header = sock.recv(9, socket.MSG_WAITALL)
@@ -279,7 +280,7 @@ def _join(ray: ModuleType, asked: str) -> None:
         except BaseException as error:  # noqa: BLE001 - it is told
             failure.append(error)
 
-    # Ray's own patience is longer than a user's where something else listens at the address.
+    # Where something else listens at the address, Ray itself would wait too long for a user.
     thread = threading.Thread(target=join, daemon=True)
     began_s = time.monotonic()
     thread.start()

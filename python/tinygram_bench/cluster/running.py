@@ -1,4 +1,4 @@
-"""A cluster that is ready to measure: servers, generators, and a conductor who runs cases."""
+"""A cluster that is ready to measure: servers, generators, and a conductor that runs cases."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class _Generator(Struct, frozen=True):
 
 
 class _Servers(Struct):
-    """Lost ones stay so: what they were told, and their clients, are gone."""
+    """The servers. A lost one stays lost: what it was told, and its clients, are gone."""
 
     refs: Sequence[HostRef]
     ports: Mapping[str, int]
@@ -68,7 +68,7 @@ class _Servers(Struct):
         found: dict[str, Moment | Lost] = {}
         while not found and self._present:
             first, *others = self._present
-            # Before the time is told, for a look takes a while.
+            # Asked before the time, because a look takes a while.
             other = msgspec.json.encode(Other(first.host, self.ports[first.host]))
             looked = self._asked([(each, "clock", other) for each in others])
             for said in self._asked([(first, "now", b"")]).values():
@@ -85,7 +85,7 @@ class _Servers(Struct):
         return [each for each in self.refs if each.host not in self.lost]
 
     def _asked(self, questions: Sequence[tuple[HostRef, str, bytes]]) -> dict[str, bytes]:
-        """What each answers; those that do not are lost."""
+        """Each server's answer; servers that do not answer are lost."""
         asked = {ref.host: ref.ask(step, order) for ref, step, order in questions}
         wait(asked.values(), _ANSWER_S)
         found = {}
@@ -126,13 +126,13 @@ def conducting(asked: ClusterAsked, plan: Plan) -> Iterator[tuple[Conductor, lis
 
 
 def facts_of(refs: Sequence[HostRef]) -> list[Facts]:
-    """What each host is. Raises UsageError where one cannot say so."""
+    """The facts about each host. Raises UsageError where one does not tell them."""
     said = answers(refs, [each.ask("facts") for each in refs], "asked what it is")
     return [read_facts(ref, each) for ref, each in zip(refs, said, strict=True)]
 
 
 def read_facts(ref: HostRef, said: bytes) -> Facts:
-    """Raises UsageError where another tinygram says in another way what its host is."""
+    """A host's facts. Raises UsageError where another tinygram tells them in another form."""
     try:
         return read(said, Facts)
     except ValueError as error:
@@ -161,7 +161,7 @@ def serve_orders(
 def _serving(
     refs: Sequence[HostRef], clients: int, server_keys: Keys, client_keys: Keys
 ) -> dict[str, int]:
-    """The port of each server."""
+    """Have all servers listen; return host → port."""
     orders = serve_orders(refs, clients, server_keys, client_keys)
     asked = [ref.ask("serve", order) for ref, order in zip(refs, orders, strict=True)]
     said = answers(refs, asked, "told to serve")
@@ -176,7 +176,7 @@ def _generating(
     keys: Keys,
     plan: Plan,
 ) -> list[_Generator]:
-    """The generators, which take the servers in turn."""
+    """Have all generators connect; they are dealt out to the servers in turn."""
     generators = [
         _Generator(ref, servers[number % len(servers)].host) for number, ref in enumerate(clients)
     ]

@@ -1,4 +1,4 @@
-"""A host of far ends: what `tinygram serve` does, in a thread, for the generators of a run."""
+"""A host of far ends: does what `tinygram serve` does, in a thread, for a run's generators."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _CONNECTIONS = 16_384
 _BYTES = 1 << 60
 _BACKLOG = 1_024
 _SPARE = 2
-"""More clients than generators: another server asks for the time."""
+"""Clients in addition to the generators: another server asks for the time."""
 
 
 class FarEnds:
-    """The far ends of a host, served until `close`; `port` is where they are asked for."""
+    """The far ends of a host, served until `close`; clients ask for them at `port`."""
 
     def __init__(self, order: ServerOrder) -> None:
         """Raises OSError."""
@@ -54,7 +54,7 @@ class FarEnds:
         self._thread.start()
 
     def clock_of(self, other: FarAddress) -> Difference:
-        """How another server's clock differs from this host's. Raises UsageError and RunError."""
+        """The difference of another server's clock from ours. Raises UsageError and RunError."""
         host = self._others.get(other)
         if host is None:
             host = self._clients.enter_context(closing(FarHost(other, self._order.other_keys)))
@@ -79,5 +79,5 @@ class FarEnds:
 
 
 def now_ns() -> int:
-    """This host's clock."""
+    """The time of this host's clock (CLOCK_MONOTONIC)."""
     return time.monotonic_ns()

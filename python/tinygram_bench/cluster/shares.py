@@ -1,8 +1,7 @@
 """A generator's share of a case that several hosts load together.
 
-Of a stream that is its share of connections, which are whole, and of the rate, which goes with
-them; so each connection has the same rate everywhere. Of `rr` it is its share of each process's
-callers.
+For a stream, that is a share of whole connections, and of the rate in proportion, so that each
+connection has the same rate everywhere. For `rr` it is a share of each process's callers.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ from tinygram_bench.model.result import Case
 
 
 def shares_of(total: int, clients: int) -> tuple[int, ...]:
-    """`total` in as many whole parts, which differ by one at most, the larger ones first."""
+    """`total` in `clients` whole parts, which differ by one at most, the larger ones first."""
     least, more = divmod(total, clients)
     return tuple(least + (number < more) for number in range(clients))
 
 
 def shared_out(case: Case, clients: int, seed: int) -> tuple[Case, ...]:
-    """What each client does of a case, which keeps its name and its slices."""
+    """Each client's share of a case, which keeps its name and its slices."""
     total_of, share_of = _SHARED[case.workload]
     parts = shares_of(total_of(case), clients)
-    # Two of them at most differ.
+    # There are at most two different parts.
     made = {part: share_of(case, part, seed) for part in dict.fromkeys(parts)}
     return tuple(made[part] for part in parts)
 
@@ -65,4 +64,4 @@ _SHARED: Mapping[str, tuple[Callable[[Case], int], Callable[[Case, int, int], Ca
     "stream": (lambda case: case.connections, _stream_share),
     "rr": (lambda case: RrParameters.of(case).callers_per_process, _rr_share),
 }
-"""What is shared of a workload's case, and a part of it as a case."""
+"""Workload → what of a case is shared out, and a function that makes a part of it a case."""

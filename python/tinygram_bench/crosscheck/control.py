@@ -1,4 +1,4 @@
-"""The congestion control that peers can be given, and so ours have, too."""
+"""The congestion control that peers can be given, and that our own cases therefore have, too."""
 
 from __future__ import annotations
 

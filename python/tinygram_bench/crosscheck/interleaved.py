@@ -1,4 +1,4 @@
-"""Peers between the runs of a plan: in each round each of them once, in the plan's random order."""
+"""Peers between the runs of a plan: each runs once in each round, in the plan's random order."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Interleaved:
         self._absent = tuple(absent)
         self._run = run
         self._runs: list[PeerRun] = []
-        # These cases stand for the peers in the order of a round, and where progress is told.
+        # These cases stand for the peers in the order of a round and in the progress.
         peers = (msgspec.structs.replace(each.case, case_id=each.peer.peer_id) for each in chosen)
         self.plan = msgspec.structs.replace(plan, cases=(*plan.cases, *peers))
 
     def go_on(self, earlier: CrossCheck | None) -> tuple[Run, ...]:
-        """Take over what was found before; returns its runs. UsageError if other peers ran."""
+        """Take over an earlier cross-check; returns its runs. Raises UsageError for other peers."""
         peers = () if earlier is None else earlier.peers
         if peers != tuple(each.peer for each in self._chosen.values()):
             told = [", ".join(f"{each.peer_id} {each.version}" for each in peers) or "none"]
@@ -49,7 +49,7 @@ class Interleaved:
         )
 
     def around(self, run_cases: RunCases) -> RunCases:
-        """A `RunCases` that runs cases by `run_cases`, and each peer alone."""
+        """A `RunCases` that runs our cases with `run_cases`, and each peer alone."""
 
         def run(cases: Sequence[Case], round: int) -> Sequence[Run]:
             chosen = self._chosen.get(cases[0].case_id)

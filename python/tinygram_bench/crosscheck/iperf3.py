@@ -1,4 +1,4 @@
-"""iperf3 (software.es.net/iperf): sends; it does not call."""
+"""iperf3 (software.es.net/iperf): sends messages one way; it does not call."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _End(msgspec.Struct):
 
 
 class _Output(msgspec.Struct):
-    """The part of its JSON that is used; where it fails, `end` is empty and `error` says why."""
+    """The part of iperf3's JSON that is used; on failure `end` is empty and `error` says why."""
 
     end: _End = msgspec.field(default_factory=_End)
     error: str | None = None
@@ -51,7 +51,7 @@ def _client(*options: str) -> Words:
 
 
 def read_json(output: str, work: Work) -> Reading:
-    """`end.sum_received`: bytes that its server received, and the time that it took."""
+    """Read `end.sum_received`: the bytes that its server received, and the time that this took."""
     try:
         found = msgspec.json.decode(output.strip().encode(), type=_Output)
     except msgspec.DecodeError as error:

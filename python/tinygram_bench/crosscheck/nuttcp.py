@@ -1,4 +1,4 @@
-"""nuttcp (nuttcp.net): sends; it does not call."""
+"""nuttcp (nuttcp.net): sends messages one way; it does not call."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BYTES_PER_MBIT = 125_000
 
 
 def _server(work: Work) -> list[str]:
-    # Without --nofork it would move to a session of its own, where nothing ends it.
+    # Without --nofork it would move to a session of its own, in which we could not end it.
     return ["nuttcp", "-S", "--nofork", f"-P{work.port}"]
 
 
@@ -35,7 +35,7 @@ def _client(*options: str) -> Words:
 
 
 def read_parsable(output: str, work: Work) -> Reading:
-    """`megabytes=N` (2^20 bytes) and `rate_Mbps=N` (10^6 bits a second), of `-fparse`."""
+    """Read `megabytes=N` (2^20 bytes) and `rate_Mbps=N` (10^6 bits per second) of `-fparse`."""
     sent_bytes = number_in(r"\bmegabytes=([0-9.]+)", output, "megabytes=") * _MIB
     bytes_per_s = number_in(r"\brate_Mbps=([0-9.]+)", output, "rate_Mbps=") * _BYTES_PER_MBIT
     return Reading(bytes_per_s / work.message_bytes, round(sent_bytes / work.message_bytes))

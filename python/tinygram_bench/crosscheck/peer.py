@@ -1,4 +1,4 @@
-"""Another program as a peer: how it is started, how its output is read, what its figure means."""
+"""Another program as a peer: how to start it and read its output, and what its figure means."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ HOST = "127.0.0.1"
 
 
 class Work(Struct, frozen=True):
-    """The work that a program is given: send messages, or call, for whole `seconds`.
+    """The work that a program is given: to send messages, or to call, for whole `seconds`.
 
-    `data_port` is for programs that use one port to agree and another one to send.
+    `data_port` is for programs that use one port for control and another for the messages.
     """
 
     message_bytes: int
@@ -24,7 +24,7 @@ class Work(Struct, frozen=True):
 
 
 class Reading(Struct, frozen=True):
-    """What an output tells: the figure, and over how many messages (None: it does not say)."""
+    """What an output tells: the figure, and the number of messages it is over (None: not told)."""
 
     value: float
     messages: int | None
@@ -36,9 +36,9 @@ Words = Callable[[Work], list[str]]
 class Setting(Struct, frozen=True):
     """One way in which a program does the work of our native case with `strategy`.
 
-    `figure` names our figure that `read` finds theirs of, in the same unit; it raises ValueError
-    where the output has none. The rest is for people: what becomes of a message's write, what the
-    figure counts, and what the program does otherwise.
+    `figure` names our figure; `read` finds the program's counterpart in its output, in the same
+    unit, and raises ValueError where there is none. The rest is for people: what becomes of a
+    message's write, what the figure counts, and what the program does differently.
     """
 
     name: str
@@ -53,11 +53,11 @@ class Setting(Struct, frozen=True):
 
 
 class Program(Struct, frozen=True):
-    """A program, which is also the name of its Debian package.
+    """A program; its name is also that of its Debian package.
 
-    `sizes`: the smallest and the largest message, in bytes. `settings`: workload → ways; a workload
-    that is not there is one that it does not do. `listens_everywhere`: its server cannot be told to
-    listen on loopback alone.
+    `sizes`: the smallest and the largest message, in bytes. `settings`: workload → ways; the
+    program does not do a workload that is missing here. `listens_everywhere`: its server cannot be
+    told to listen on loopback only.
     """
 
     name: str
@@ -74,7 +74,7 @@ CHECKS_NOTHING = "it does not look at the bytes; ours compares each one, after i
 
 
 def number_in(pattern: str, output: str, what: str) -> float:
-    """The number that `pattern` finds; commas may stand in it. Raises ValueError."""
+    """The number that `pattern` finds, which may have commas. Raises ValueError without one."""
     match = re.search(pattern, output)
     if match is None:
         raise ValueError(f"its output has no {what}")

@@ -1,4 +1,4 @@
-"""qperf (github.com/linux-rdma/qperf): `tcp_bw` sends, `tcp_lat` calls. It leaves Nagle on."""
+"""qperf (github.com/linux-rdma/qperf): `tcp_bw` sends, and `tcp_lat` calls. It leaves Nagle on."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _client(test: str) -> Words:
 
 
 def _quantity(name: str, units: dict[str, float], output: str) -> float:
-    """`name  =  1,234.5 unit`; without --unify_units the unit is one that suits the number."""
+    """Read `name  =  1,234.5 unit`; without --unify_units, the unit would suit the number."""
     match = re.search(rf"^\s*{name}\s*=\s*([0-9][0-9,.]*)\s*(\S+)", output, re.MULTILINE)
     if match is None or match[2] not in units:
         raise ValueError(f"its output has no {name} in one of the units {', '.join(units)}")
@@ -43,12 +43,12 @@ def _quantity(name: str, units: dict[str, float], output: str) -> float:
 
 
 def read_bandwidth(output: str, work: Work) -> Reading:
-    """`bw  =  N bytes/sec`."""
+    """Read `bw  =  N bytes/sec`."""
     return Reading(_quantity("bw", _BYTES_PER_S, output) / work.message_bytes, None)
 
 
 def read_latency(output: str, _work: Work) -> Reading:
-    """`latency  =  N ns`, of one way: the half of a round trip."""
+    """Read `latency  =  N ns`, which is for one way: half of a round trip."""
     return Reading(2 * _quantity("latency", _MICROSECONDS, output), None)
 
 

@@ -1,4 +1,4 @@
-"""One run of a peer: its server and its client on the cores and in a network like ours."""
+"""One run of a peer: its server and its client, on our cores and in a network like ours."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from tinygram_bench.processes.workers import RunError, Worker
 
 _LISTEN_LIMIT_S = 10.0
 _CLIENT_LIMIT_S = SECONDS + 20.0
-"""The limit leaves room for agreeing, warming up and summing up beside the work itself."""
+"""The limit leaves room for connecting, warming up and summing up beside the work itself."""
 _MOST_OUTPUT_BYTES = 1 << 20
 
 
 def run_peer(chosen: Chosen, round: int) -> PeerRun:
-    """Run a peer once; a failure is in the run, not raised."""
+    """Run a peer once; a failure is not raised, but noted in the run."""
     peer_id = chosen.peer.peer_id
     try:
         reading, counters = _measure(chosen)
     except RunError as failure:
         return PeerRun(peer_id, round, None, {}, failure=str(failure))
-    except Exception as fault:  # noqa: BLE001 - it is kept in the run, and the other runs too
+    except Exception as fault:  # noqa: BLE001 - kept in the run; the other runs go on
         told = f"the run broke: {type(fault).__name__}: {fault}"
         return PeerRun(peer_id, round, None, {}, failure=told)
     return PeerRun(peer_id, round, reading.value, counters)
@@ -75,14 +75,14 @@ def _measure(chosen: Chosen) -> tuple[Reading, dict[str, int | None]]:
 def _started(
     stack: ExitStack, network: Network, role: str, words: Sequence[str], cpu: int | None
 ) -> Worker:
-    """A program that dies with us, on its core from the beginning. Raises RunError."""
+    """Start a program, on its core from the beginning, that dies with us. Raises RunError."""
     with network.entered(), _on_core(cpu):
         return stack.enter_context(Worker(role, attached(words)))
 
 
 @contextmanager
 def _on_core(cpu: int | None) -> Iterator[None]:
-    """Processes that the block starts begin on this core."""
+    """Within the block, processes start on this core (None: on any)."""
     if cpu is None:
         yield
         return
@@ -95,7 +95,7 @@ def _on_core(cpu: int | None) -> Iterator[None]:
 
 
 def _free_ports() -> tuple[int, int]:
-    """Two free ports of this network; on the host's own another program may take them first."""
+    """Two free ports of this network; in the host's own, another program may take them first."""
     with socket.socket() as one, socket.socket() as other:
         for sock in (one, other):
             sock.bind(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""Which programs run beside a plan: those that are installed, and do the same work."""
+"""The choice of programs that run beside a plan: those that are installed and do the same work."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tinygram_bench.statistics.workloads.loads import is_limit
 
 PROGRAMS = (SOCKPERF, IPERF3, NUTTCP, QPERF)
 SECONDS = 1
-"""How long a peer works in each round: all of them take whole seconds only."""
+"""How long a peer works in each round: all programs take whole seconds only."""
 
 _VERSION_LIMIT_S = 5.0
 _ABILITY = {"stream": "does not send one way", "rr": "does not call and wait for a reply"}
 
 
 class Chosen(Struct, frozen=True):
-    """A peer that runs, and the case of ours that does the same."""
+    """A peer that runs, and our case that does the same."""
 
     peer: Peer
     setting: Setting
@@ -36,7 +36,7 @@ class Chosen(Struct, frozen=True):
 def choose(
     plan: Plan, programs: Sequence[Program] = PROGRAMS
 ) -> tuple[tuple[Chosen, ...], tuple[AbsentPeer, ...]]:
-    """The peers that run, and those that do not and why. The plan has one workload and size."""
+    """The peers that run, and the absent ones with the reason. A plan has one workload and size."""
     workload, size = plan.cases[0].workload, plan.cases[0].message_bytes.max
     chosen: list[Chosen] = []
     absent: list[AbsentPeer] = []
@@ -96,7 +96,7 @@ def _peer(program: Program, version: str | None, setting: Setting, case: Case) -
         version=version,
         case_id=case.case_id,
         figure=setting.figure,
-        # The ports are others in each run.
+        # The ports differ from run to run.
         command=tuple(setting.client(work_of(case, 0, 0))),
         batching=setting.batching,
         meaning=setting.meaning,
@@ -105,7 +105,7 @@ def _peer(program: Program, version: str | None, setting: Setting, case: Case) -
 
 
 def _version(program: Program) -> str | None:
-    """The first line of the program's own version text; None where it has none."""
+    """The first line of the program's version text; None where it has none or does not answer."""
     try:
         done = subprocess.run(
             [program.name, program.version_option],

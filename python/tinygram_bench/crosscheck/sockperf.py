@@ -1,4 +1,4 @@
-"""sockperf (github.com/Mellanox/sockperf): `throughput` sends, `ping-pong` calls."""
+"""sockperf (github.com/Mellanox/sockperf): `throughput` sends, and `ping-pong` calls."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def _client(mode: str, *options: str) -> Words:
 
 
 def read_throughput(output: str, _work: Work) -> Reading:
-    """`Total of N messages sent`, `Message Rate is N [msg/sec]`."""
+    """Read `Total of N messages sent` and `Message Rate is N [msg/sec]`."""
     rate_per_s = number_in(r"Message Rate is ([0-9]+) \[msg/sec\]", output, "message rate")
     sent = number_in(r"Total of ([0-9]+) messages sent", output, "count of messages")
     return Reading(rate_per_s, round(sent))
 
 
 def read_ping_pong(output: str, _work: Work) -> Reading:
-    """`percentile 50.000 = N`, in µs; of whole round trips, for which it must say `Round trip`."""
+    """Read `percentile 50.000 = N` in µs, of whole round trips: it must say `Round trip`."""
     number_in(r"Summary: Round trip is +([0-9.]+) usec", output, "round trip time")
     p50_us = number_in(r"percentile 50\.0* *= *([0-9.]+)", output, "median")
     received = number_in(r"\[Total Run\].*ReceivedMessages=([0-9]+)", output, "count of messages")
@@ -66,7 +66,7 @@ SOCKPERF = Program(
     sizes=(14, 65_507),
     settings={
         "stream": (
-            # This mode alone leaves Nagle on, and the option turns it the other way.
+            # Only this mode leaves Nagle on; the option turns it off.
             _throughput("nagle", _client("throughput"), NAGLE),
             _throughput("nodelay", _client("throughput", "--tcp-avoid-nodelay"), NODELAY),
         ),

@@ -1,1 +1,1 @@
-"""`tinygram serve`: this host as the far end of another one's measurements."""
+"""`tinygram serve`: this host as the far end of another host's measurements."""

@@ -1,6 +1,6 @@
-"""A client that is being served: the processes that it has had started, and what passes between.
+"""A client that is being served: its processes here, and what passes between it and them.
 
-Law: they end with the client, and with its time; what one of them may use is bounded.
+Law: these processes end with the client, and with its time; what each may use is bounded.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Process(Struct):
 class Guest:
     """The client of a connection; `own_host` and `client_host` are the two ends' addresses.
 
-    `token`: drawn for it alone.
+    `token`: drawn for this client alone.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Guest:
         self._failure: OSError | None = None
 
     async def serve(self) -> None:
-        """Carry out what it asks until it leaves. Raises RefusedError and OSError."""
+        """Carry out the client's orders until it leaves. Raises RefusedError and OSError."""
         try:
             while line := await line_from(self.reader):
                 await self._take(wire_order(line))
@@ -75,12 +75,12 @@ class Guest:
             await self._end_all()
 
     async def say(self, answer: wire.Answer) -> None:
-        """Raises OSError when it is lost."""
+        """Send the client an answer. Raises OSError when the connection is lost."""
         self.writer.write(wire.line_of(answer))
         await self.writer.drain()
 
     async def _take(self, order: wire.Order) -> None:
-        """Carry it out; whoever asks and does not listen is asked nothing more until it does."""
+        """Carry out an order. A client that does not read is not heard until it does."""
         if isinstance(order, wire.Begin):
             self._begin(order)
             return
@@ -90,14 +90,14 @@ class Guest:
                 used = None if process is None else _cpu_ns(process.child)
                 await self.say(wire.Used(number, used))
             case _ if process is None:
-                return  # It has ended before this came, which the client is told.
+                return  # The process had ended before this came, which the client is told.
             case wire.Tell(_, raw):
                 told = process.program.order(bytes(raw), process.here)
                 # A process that takes nothing stops its client, and not the server.
                 try:
                     await asyncio.to_thread(process.child.tell, told)
                 except RunError as error:
-                    # Where it has ended, that is told when its channel ends.
+                    # If the process has ended, that is told when its channel ends.
                     if not process.ended.is_set():
                         raise RefusedError(str(error)) from error
             case wire.Dismiss() if not process.is_dismissed:
@@ -155,7 +155,7 @@ class Guest:
         return _Process(child, chosen, here, stack, ended)
 
     async def _follow(self, number: int, process: _Process) -> None:
-        """Bring over what it answers, until it ends."""
+        """Bring over what a process answers, until it ends."""
         try:
             while await _readable(process.child) and process.child.read():
                 while (line := process.child.take_line()) is not None:
@@ -166,7 +166,7 @@ class Guest:
             await self.say(wire.Ended(number, process.child.worker.failure))
         except (OSError, RunError) as error:
             self._failure = error if isinstance(error, OSError) else OSError(str(error))
-            self.writer.transport.abort()  # Its reader sees the end, and ends the rest.
+            self.writer.transport.abort()  # `serve` sees the end, and ends the rest.
             return
         self._processes.pop(number, None)
         process.stack.close()
@@ -188,7 +188,7 @@ class Guest:
                 await asyncio.wait(running)
         finally:
             for process in self._processes.values():
-                with suppress(RunError):  # It cannot be ended; the others are to be.
+                with suppress(RunError):  # This process cannot be ended, but the others must be.
                     process.stack.close()
             self._processes.clear()
 
@@ -199,12 +199,12 @@ class Guest:
 
 
 async def _end_soon(process: _Process) -> None:
-    """End a process that is to end, unless it does so by itself."""
+    """Wait until a process that is to end does so by itself, or after some seconds kill it."""
     try:
         async with asyncio.timeout(_GRACE_S):
             await process.ended.wait()
     except TimeoutError:
-        with suppress(RunError):  # Whoever closes it is told the same.
+        with suppress(RunError):  # Closing its stack raises the same.
             await asyncio.to_thread(process.child.worker.kill)
 
 
@@ -244,7 +244,7 @@ def _cpu_ns(child: Child) -> int | None:
 
 
 async def _readable(child: Child) -> bool:
-    """Sleep until there is something to read; True, always."""
+    """Sleep until there is something to read; always returns True."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
 

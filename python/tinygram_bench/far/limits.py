@@ -1,7 +1,7 @@
-"""What one client may use, and how that is held: by the kernel where it can, else by looking.
+"""What one client may use, enforced by the kernel where it can, otherwise by looking.
 
-The kernel holds memory and connections of each process. Bytes and their rate are those of the whole
-host while the client is served: none of its own is missed, and those of others count, too.
+The kernel limits memory and connections of each process. Bytes and their rate are those of the
+whole host while the client is served: none of the client's is missed, but others' count, too.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from tinygram_bench.far.programs import RefusedError
 from tinygram_bench.model.units import format_bytes
 
 EVERY_S = 5.0
-"""The rate is an average over so long; looking more often would wake a core that is measured."""
+"""The rate is an average over this time; looking more often would wake a core that is measured."""
 _OTHER_FDS = 64
-"""Descriptors of a process that are no connections of its client."""
+"""The number of descriptors of a process that are no connections of its client."""
 _NET = Path("/proc/self/net")
 
 
@@ -42,7 +42,7 @@ class Limits(Struct, frozen=True):
 
 
 def hold(pid: int, limits: Limits) -> None:
-    """Have the kernel hold a process within its memory and connections. Raises OSError."""
+    """Have the kernel limit a process's memory and connections. Raises OSError."""
     most = {
         resource.RLIMIT_DATA: limits.memory_bytes,
         resource.RLIMIT_FSIZE: limits.memory_bytes,
@@ -65,18 +65,18 @@ def _within(hard: int, value: int) -> int:
 
 
 class Moved(NamedTuple):
-    """Bytes that this host's IP has received and sent."""
+    """The bytes that IP has received and sent on this host."""
 
     received: int
     sent: int
 
     def since(self, earlier: Moved) -> int:
-        """Bytes since then: received or sent, whichever is more."""
+        """The bytes since `earlier`: received or sent, whichever is more."""
         return max(self.received - earlier.received, self.sent - earlier.sent)
 
 
 def moved_so_far(net: Path = _NET) -> Moved:
-    """What went through this host since it was started. Raises OSError."""
+    """The bytes that went through this host since it was started. Raises OSError."""
     names, values = (
         line.split()
         for line in (net / "netstat").read_text().splitlines()
@@ -92,7 +92,7 @@ def moved_so_far(net: Path = _NET) -> Moved:
 
 
 async def end_above(limits: Limits, serving: Coroutine[Any, Any, None]) -> None:
-    """Await `serving`, and end it where its client uses more. Raises RefusedError."""
+    """Await `serving`, and end it where its client uses more than `limits`. Raises RefusedError."""
     served = asyncio.create_task(serving)
     watched = asyncio.create_task(_watch(limits))
     try:
@@ -115,7 +115,7 @@ async def end_above(limits: Limits, serving: Coroutine[Any, Any, None]) -> None:
 
 
 async def _watch(limits: Limits) -> None:
-    """Raises RefusedError as soon as more bytes were moved than may be."""
+    """Look every EVERY_S s. Raises RefusedError where more bytes were moved than allowed."""
     first = before = moved_so_far()
     while True:
         await asyncio.sleep(EVERY_S)

@@ -1,4 +1,4 @@
-"""Giving up root's rights once the port is open: what a client has started needs none of them."""
+"""Gives up root's rights once the port is open: what clients have started needs none of them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _TRY = ("-c", "import tinygram_bench._native")
 
 
 def give_up_root() -> str | None:
-    """Become `nobody` where this is root, and give up all capabilities in any case.
+    """Become `nobody` if this process is root's, and give up all capabilities in any case.
 
-    Returns why this is still root's user; None when it no longer is. What is installed where
-    `nobody` may not read cannot be run by it: root then is a user like others, who owns root's
+    Returns why the user is still root; None where it is not. Where `nobody` may not read what is
+    installed, it cannot run it: root then stays, as a user without capabilities who owns root's
     files. Raises OSError.
     """
     kept = _become_nobody() if os.getuid() == 0 else None

@@ -1,7 +1,7 @@
-"""Accepting clients: greeted, authenticated, queued, and served, one at a time unless told so.
+"""Accepts clients: they are greeted, authenticated, queued, and served, by default one at a time.
 
-Law: before it is authenticated a client costs one connection of few, for few seconds, and one line
-at most. Nothing that came before TLS is read as if it had come through it.
+Law: before it is authenticated, a client costs at most one connection of few, for a few seconds,
+and one line. Nothing that came before TLS is read as if it had come through TLS.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ from tinygram_bench.hosts import wire
 from tinygram_bench.hosts.keys import Keys, name_of
 
 _STRANGERS = 16
-"""Connections at a time that have not been authenticated, or as many as are served together."""
+"""The most unauthenticated connections at a time; more where more clients are served together."""
 _STRANGER_S = 10.0
-"""For so long one may go on without being authenticated."""
+"""How long a connection may last without being authenticated."""
 _FAREWELL_S = 2.0
-"""For so long a client may take to read the last that it is told."""
+"""How long a client may take to read the last line to it."""
 _QUIET_S = 1.0
 """After a rejection was logged, further ones are only counted for this long."""
 _PAUSE_S = 0.5
 _FOR_NOW = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EPERM)
-"""What may pass: others of its connections end, or who forbids it changes their mind."""
+"""Errors of accept(2) that may pass: other connections end, or a prohibition is lifted."""
 _OF_ONE_CLIENT = (
     *(errno.ECONNABORTED, errno.EPROTO, errno.ENETDOWN, errno.ENETUNREACH),
     *(errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ENONET, errno.ENOPROTOOPT),
 )
-"""What accept(2) on Linux says of a connection that was waiting, and not of the listener."""
+"""Errors of accept(2) on Linux that concern a waiting connection, and not the listener."""
 _FLEETING = ("load_average_1_5_15_min", "memory_bytes")
 
 
 class _Protocol(asyncio.StreamReaderProtocol):
-    """Tells also while nobody reads that the client has left."""
+    """A protocol that tells that the client has left, even while nothing is read."""
 
     def __init__(self, reader: asyncio.StreamReader) -> None:
         super().__init__(reader)
@@ -65,7 +65,7 @@ class _Protocol(asyncio.StreamReaderProtocol):
 
 
 class _Client(Struct, frozen=True):
-    """A connection that is known to be a client's."""
+    """An authenticated connection of a client."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
@@ -73,7 +73,7 @@ class _Client(Struct, frozen=True):
 
 
 class Server:
-    """Serves clients. `keys` None: clients on this host alone are served."""
+    """Serves clients. `keys` None: only clients on this host are served."""
 
     def __init__(self, limits: Limits, keys: Keys | None, counting: Counting) -> None:
         self.limits = limits
@@ -106,7 +106,7 @@ class Server:
             self._later(self._accepted(sock, wire.address_of(address[0])))
 
     def _tell_turned_away(self, client: str, reason: str) -> None:
-        """Once a second at most: whoever connects again and again fills no log."""
+        """Log this at most once a second, so that repeated connections do not fill the log."""
         now_s = asyncio.get_running_loop().time()
         if now_s < self._quiet_until_s:
             self._untold += 1
@@ -147,7 +147,7 @@ class Server:
             await _end(known.writer)
 
     async def _authenticated(self, sock: socket.socket) -> _Client:
-        """Greet, begin TLS where another machine may be there, and hear the `Hello`.
+        """Greet, begin TLS where the peer may be another machine, and read the `Hello`.
 
         Raises RefusedError, OSError and EOFError; the connection is then ended.
         """
@@ -190,7 +190,7 @@ class Server:
         return self.keys is not None and self.keys.is_other(certificate)
 
     def _check(self, line: bytes) -> None:
-        """Raises RefusedError and EOFError unless it is the `Hello` of the same tinygram."""
+        """Raises RefusedError or EOFError unless `line` is the `Hello` of the same tinygram."""
         if not line:
             raise EOFError("it left before it said anything")
         try:
@@ -223,7 +223,7 @@ class Server:
             self._turn.release()
 
     async def _take_turn(self, left: asyncio.Event) -> None:
-        """Sleep until it is this client's turn. Raises EOFError where it leaves before."""
+        """Sleep until it is this client's turn. Raises EOFError where it leaves before that."""
         turn = asyncio.create_task(self._turn.acquire())
         leaving = asyncio.create_task(left.wait())
         self._waiting += 1
@@ -241,7 +241,7 @@ class Server:
 
 
 async def _end(writer: asyncio.StreamWriter) -> None:
-    """Close the connection when what was said last has been taken, or after a while."""
+    """Close the connection when the last line has been taken, or after a while."""
     writer.close()
     with suppress(OSError):
         try:
@@ -252,12 +252,12 @@ async def _end(writer: asyncio.StreamWriter) -> None:
 
 
 def _facts() -> dict[str, object]:
-    """What the client's result says of this host."""
+    """The facts about this host for the client's result."""
     found = environment(permitted_congestion_control(None))
     found = {name: fact for name, fact in found.items() if name not in _FLEETING}
     return msgspec.to_builtins(found | {"user": "root" if os.getuid() == 0 else "ordinary"})  # type: ignore[no-any-return]
 
 
 def _tell(text: str) -> None:
-    with suppress(OSError):  # Whoever read it has left, which is no reason to serve nobody.
+    with suppress(OSError):  # The reader of stderr has left, which is no reason to stop serving.
         print(f"tinygram: {wire.shown(text)}", file=sys.stderr, flush=True)

@@ -1,1 +1,1 @@
-"""Facts that the bench reads from this machine, and settings that it changes for a while."""
+"""Facts that the bench reads from this machine, and settings that it changes temporarily."""

@@ -1,9 +1,9 @@
-"""Cores that do not sleep: a measurement of sending, not of waking up.
+"""Keeps cores from sleeping, so that sending is measured, and not waking up.
 
 A core with nothing to do halts, and takes 5 to 200 µs to come back: in a virtual machine the host
-has to give it back first. That is in every latency of a load that leaves a core idle, and far
-larger than what strategies differ by. Linux's PM QoS keeps idle cores polling instead: a CPU
-latency limit of 0 µs, for as long as /dev/cpu_dma_latency is open
+has to give it back first. That time is in every latency of a load that leaves a core idle, and is
+far longer than the differences between strategies. Linux's PM QoS keeps idle cores polling instead:
+a CPU latency limit of 0 µs, for as long as /dev/cpu_dma_latency is open
 (Documentation/power/pm_qos_interface).
 """
 
@@ -19,7 +19,7 @@ _NO_LATENCY = (0).to_bytes(4, "little")
 
 @contextmanager
 def cores_awake(device: Path = _DEVICE) -> Iterator[bool]:
-    """Keep all cores awake meanwhile. It yields whether that is so: only root may ask for it."""
+    """Keep all cores awake during the block. Yields whether that was permitted: only root may."""
     with ExitStack() as stack:
         try:
             stack.enter_context(device.open("r+b", buffering=0)).write(_NO_LATENCY)

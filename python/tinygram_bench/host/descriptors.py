@@ -6,6 +6,6 @@ import resource
 
 
 def raise_descriptor_limit() -> None:
-    """Let this process have as many descriptors as it may: each connection takes one."""
+    """Raise this process's limit of descriptors as far as permitted: each connection takes one."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

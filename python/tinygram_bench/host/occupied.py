@@ -1,9 +1,9 @@
-"""Whether another measurement uses the same cores: each tells by a lock that ends with it.
+"""Tells whether another measurement uses the same cores, by locks that end with their process.
 
-All measurements of this machine, whoever's, open one file; core n is its byte n. Each has read
-locks on the bytes of its cores (fcntl(2), open file description locks): they hinder nobody, go with
-the process that is killed, and tell the others when they ask. Where the file cannot be opened, or
-its file system has no locks, nothing is known, and nothing is said.
+All measurements on this machine, of any user, open one file; core n is its byte n. Each has read
+locks on the bytes of its cores (fcntl(2), open file description locks): these block nobody, end
+with a killed process, and show when others ask. Where the file cannot be opened, or its file system
+has no locks, nothing is known, and nothing is said.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from tinygram_bench.model.result import EVERY_FIGURE, Case, Run, RunCases, Warni
 
 VARIABLE = "TINYGRAM_CORES_LOCK"
 LOCK_FILE = "/tmp/tinygram-cores.lock"
-"""The path is the same for all users, whatever their TMPDIR; tests set another in VARIABLE."""
+"""The path is the same for all users, whatever their TMPDIR; tests set another by VARIABLE."""
 _FLOCK = "@hhqqi0q"
 _STEP_S = 0.2
 
 
 class Cores(Struct, frozen=True):
-    """The cores of a measurement. `fd` None: nothing is known of others.
+    """The cores of a measurement.
 
-    `fd` is the open lock file.
+    `fd` is the open lock file; None: nothing is known of other measurements.
     """
 
     numbers: tuple[int, ...]
     fd: int | None
 
     def others(self) -> tuple[int, ...]:
-        """The cores of these that another measurement uses now."""
+        """Those of these cores that another measurement uses now."""
         if self.fd is None:
             return ()
         return tuple(number for number in self.numbers if _is_taken(self.fd, number))
@@ -64,7 +64,7 @@ class Cores(Struct, frozen=True):
 
 
 def cores_of(where: Placement) -> tuple[int, ...]:
-    """The numbers of a placement's cores; where the kernel chooses, all that are allowed."""
+    """The numbers of a placement's cores; where the kernel chooses, all allowed cores."""
     pinned = {cpu for cpu in (where.sender_cpu, where.receiver_cpu) if cpu is not None}
     return tuple(sorted(pinned or os.sched_getaffinity(0)))
 
@@ -77,10 +77,10 @@ def occupied(
     waits: bool,
     path: Path | None = None,
 ) -> Iterator[Cores]:
-    """Say that these cores are in use, until the block's end.
+    """Mark these cores as in use until the block's end.
 
-    `tell` is told of another measurement on them; with `waits` the block begins when that one has
-    ended, one waiting measurement after the other.
+    `tell` gets a message about another measurement on them; with `waits` the block begins when that
+    one has ended, one waiting measurement after the other.
     """
     cores = Cores(tuple(numbers), _opened(path or Path(os.environ.get(VARIABLE, LOCK_FILE))))
     if cores.fd is None:
@@ -106,7 +106,7 @@ def occupied(
 
 
 def _wait(cores: Cores) -> None:
-    """Wait until nobody uses them. Of several that wait one begins at a time, in any order."""
+    """Wait until no other measurement uses the cores; those that wait begin one at a time."""
     assert cores.fd is not None
     while True:
         with suppress(BlockingIOError):
@@ -118,17 +118,17 @@ def _wait(cores: Cores) -> None:
 
 
 def _opened(path: Path) -> int | None:
-    """A descriptor of the file, for reading, which is enough; made where it is not there."""
+    """A descriptor for reading the file, which is made if missing; None where that fails."""
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     for more in (0, os.O_CREAT | os.O_EXCL, 0):
         try:
             fd = os.open(path, flags | more, 0o644)
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.EEXIST):
-                continue  # Made or removed by another meanwhile.
+                continue  # Another process has made or removed it meanwhile.
             return None
         if more:
-            os.fchmod(fd, 0o644)  # Others read it, whatever our umask.
+            os.fchmod(fd, 0o644)  # Others must be able to read it, whatever our umask.
         if stat.S_ISREG(os.fstat(fd).st_mode):
             return fd
         os.close(fd)
@@ -137,7 +137,7 @@ def _opened(path: Path) -> int | None:
 
 
 def _is_taken(fd: int, number: int) -> bool:
-    """Whether another's lock would keep us from a lock for writing on this byte."""
+    """Whether another lock would keep us from a write lock on this byte."""
     return _ask(fd, fcntl.F_OFD_GETLK, fcntl.F_WRLCK, number) != fcntl.F_UNLCK
 
 

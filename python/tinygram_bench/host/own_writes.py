@@ -1,7 +1,7 @@
-"""Counts this process's own writes to a connection, without a start of its own for it.
+"""Counts the running process's own writes to a connection, without starting another process.
 
-The library that otherwise is preloaded (crates/load, count_writes.c) is loaded into the running
-process, and the calls of all that is loaded are led to it: Python's, uvloop's and native modules'.
+The library that is otherwise preloaded (crates/load, count_writes.c) is loaded into the running
+process, and the calls of all loaded code are led to it: Python's, uvloop's and native modules'.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ _UNCOUNTED = (
 
 
 class Counted(Struct):
-    """What was written to a connection: how many system calls, and how many bytes."""
+    """What was written to a connection: the numbers of system calls and of bytes."""
 
     writes: int = 0
     written_bytes: int = 0
 
 
 class OwnWrites:
-    """The library, in this process until its end."""
+    """The counting library, which stays in this process until its end."""
 
     def __init__(self) -> None:
-        """Raises UsageError where calls cannot be led to it: another processor, or hardened."""
+        """Raises UsageError where calls cannot be led to it: another processor, or hardening."""
         fd = os.memfd_create("tinygram-count-writes")
         try:
             os.write(fd, _native.count_writes_library())
@@ -55,15 +55,15 @@ class OwnWrites:
 
     @contextmanager
     def counting(self, connection: Any) -> Iterator[Counted]:
-        """Count the writes to the connection within the block; what it yields is known after it.
+        """Count the writes to the connection within the block; the counts are filled in after it.
 
         `connection`: a socket, a descriptor, a transport or a StreamWriter. Raises TypeError where
-        it is none of them, and RuntimeError within another such block: there is one count.
+        it is none of them, and RuntimeError within another such block: there is only one count.
         """
         if self._is_counting:
             raise RuntimeError("writes are counted already: one connection at a time can be")
         watched = _descriptors_of(_fd_of(connection))
-        self._lead()  # Also what was loaded since.
+        self._lead()  # Also the code that was loaded since.
         counted = Counted()
         before = self._shared[_WRITES], self._shared[_BYTES]
         self._is_counting = True
@@ -97,7 +97,7 @@ def _fd_of(connection: Any) -> int:
 
 
 def _descriptors_of(fd: int) -> list[int]:
-    """All descriptors of the same socket: uvloop has one of its own. Raises OSError."""
+    """All descriptors of the same socket, as uvloop has its own. Raises OSError and ValueError."""
     wanted = os.fstat(fd)
     found = []
     for name in os.listdir("/proc/self/fd"):

@@ -1,4 +1,4 @@
-"""Packages that only some ways, or reports, need: each is in an extra."""
+"""Packages that only some ways, or reports, need; each belongs to an extra."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OF_CHARTS = ("altair", "jinja2", "vl_convert")
 
 
 def missing(packages: Iterable[str]) -> str | None:
-    """Why what needs these cannot run here, each of which is an extra; None when it can."""
+    """Why something that needs these packages cannot run here; None when it can."""
     for package in packages:
         if not importlib.util.find_spec(package):
             extra = _EXTRAS.get(package, package)
@@ -28,6 +28,6 @@ def missing_for_tls() -> str | None:
 
 
 def check_charts() -> None:
-    """Raise UsageError where what draws charts, and the page of them, is not installed."""
+    """Raise UsageError where a package for charts and their page is not installed."""
     if not all(map(importlib.util.find_spec, _OF_CHARTS)):
         raise UsageError("charts need the extra `report`: pip install 'tinygram[report]'")

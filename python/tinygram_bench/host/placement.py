@@ -13,7 +13,7 @@ PLACEMENTS = ("apart", "same", "none")
 
 
 class Placement(Struct, frozen=True):
-    """Core numbers; None: wherever the kernel likes."""
+    """The numbers of the two sides' cores; None: the kernel chooses."""
 
     sender_cpu: int | None
     receiver_cpu: int | None

@@ -1,4 +1,4 @@
-"""Runs that a CPU quota stopped: what their control group counted goes into each run."""
+"""Tells of runs that a CPU quota stopped, by counters of their control group."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from tinygram_bench.model.result import Case, Run, RunCases, Warning
 
 
 def throttling_told(run_cases: RunCases, root: Path = Path("/")) -> RunCases:
-    """`run_cases`, whose runs have the counters `throttled_periods` and `throttled_ns`, and a
-    warning where these are not 0; no counters where there is no quota.
+    """`run_cases`, with runs that tell of a CPU quota.
 
-    All that is in the control group counts, also what is not of the run: cases that took turns each
-    have what it counted while all of them ran. `root` stands for the file system in tests.
+    They have the counters `throttled_periods` and `throttled_ns`, and a warning where these are not
+    0; no counters where there is no quota.
+
+    Everything in the control group counts, even if it does not belong to the run: cases that took
+    turns each have the counts of the time in which all of them ran. `root` stands for the file
+    system in tests.
     """
 
     def run_counted(cases: Sequence[Case], round: int) -> Sequence[Run]:

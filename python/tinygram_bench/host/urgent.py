@@ -1,4 +1,4 @@
-"""A thread that runs when it wants to, whoever else computes."""
+"""Real-time priority: a thread that runs as soon as it wakes, whatever else computes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _PRIORITY = 2
 def urgent(cores: Collection[int] = ()) -> Iterator[bool]:
     """Give this thread real-time priority (sched(7)) until the block ends; False: not permitted.
 
-    It must sleep nearly all the time: nobody else has its core while it runs. Where it may use
-    others than `cores`, it stays away from these. Threads and processes that it starts do not have
-    the priority.
+    The thread must sleep nearly all the time: nothing else has its core while it runs. Where it may
+    use cores other than `cores`, it stays away from `cores`. Threads and processes that it starts
+    do not have the priority.
     """
     policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
     allowed = os.sched_getaffinity(0)

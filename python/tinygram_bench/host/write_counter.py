@@ -1,6 +1,6 @@
 """The library that counts a process's writes (crates/load, count_writes.c), preloaded into it.
 
-It lies in memory only, so that nothing is left behind.
+The library is only in memory, so that no file is left behind.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ class Counting(Struct, frozen=True):
     fd: int
 
     def environment(self) -> dict[str, str]:
-        """Our environment, extended for a process whose writes are counted."""
+        """This process's environment, extended for a process whose writes are counted."""
         others = os.environ.get("LD_PRELOAD", "")
         return os.environ | {"LD_PRELOAD": f"/proc/self/fd/{self.fd} {others}".strip()}
 
 
 @contextmanager
 def counting() -> Iterator[Counting]:
-    """The library until the block's end."""
+    """Provide the library until the block's end."""
     fd = os.memfd_create("tinygram-count-writes")
     try:
         os.write(fd, _native.count_writes_library())

@@ -1,1 +1,1 @@
-"""The other host of a measurement between two, where `tinygram serve` runs."""
+"""The other one of two hosts that measure together, where `tinygram serve` runs."""

@@ -1,4 +1,4 @@
-"""Where a server is, and whether it is `tinygram serve`: it greets, and others wait to be asked."""
+"""Where a server is, and whether it is `tinygram serve`, which greets; others wait to be asked."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ REMEDY = (
     "measure again"
 )
 CONNECT_LIMIT_S = 3.0
-"""The kernel gives up a silent connection after 4 s; so a lost host is told within 10 s."""
+"""The kernel gives up a silent connection after 4 s; together a lost host is told within 10 s."""
 _GREETING_LIMIT_S = 1.0
 """A server of ours greets as soon as it is connected to; others wait to be asked."""
 
 
 class FarAddress(NamedTuple):
-    """The server of `--server`: as it was named, its name or address alone, and its port."""
+    """The server of `--server`: the text as given, its host (a name or address), and its port."""
 
     text: str
     host: str
@@ -36,13 +36,13 @@ class FarAddress(NamedTuple):
 
     @property
     def named(self) -> str:
-        """HOST:PORT, whether its port was named or not."""
+        """HOST:PORT, whether the port was named or not."""
         host = self.host.lower()
         return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
 
 
 def names_port(text: str) -> bool:
-    """Whether a port is named beside the host; an address of IPv6 alone has colons, too."""
+    """Whether a port is named beside the host; a bare IPv6 address has colons, too."""
     return _BARE_SIX.fullmatch(text) is None and not text.endswith("]") and ":" in text
 
 
@@ -61,7 +61,7 @@ def parse_server(text: str) -> FarAddress:
 
 
 def _may_be_host(found: re.Match[str]) -> bool:
-    """Whether what has an IPv6 address's place is one."""
+    """Whether what stands in the place of an IPv6 address is one."""
     if found["six"] is not None:
         try:
             ipaddress.IPv6Address(found["six"])
@@ -71,7 +71,7 @@ def _may_be_host(found: re.Match[str]) -> bool:
 
 
 def _addresses(address: FarAddress) -> list[tuple[str, int]]:
-    """Where it may be, in the order in which that is tried; a name is looked up.
+    """The addresses where the server may be, in the order to try; a name is looked up.
 
     Raises UsageError.
     """
@@ -98,7 +98,7 @@ def _is_of_one_link(host: str) -> bool:
 
 
 def _connected_socket(address: FarAddress, limit_s: float) -> socket.socket:
-    """A connection to the first of its addresses that takes one. Raises OSError and UsageError."""
+    """A connection to the first address that accepts one. Raises OSError and UsageError."""
     addresses = _addresses(address)
     failure = OSError()
     for each in addresses:
@@ -110,10 +110,10 @@ def _connected_socket(address: FarAddress, limit_s: float) -> socket.socket:
 
 
 def greeting_of(sock: socket.socket, limit_s: float) -> tuple[int, str | None] | None:
-    """The greeting of a connected server (wire.py); None where another one is there.
+    """The greeting of a connected server: version and key's name; None where it is another server.
 
-    No byte after the greeting is read. Raises OSError, and EOFError where it ends the connection
-    before it has said anything.
+    No byte after the greeting is read. Raises OSError, and EOFError where the server ends the
+    connection before it has said anything.
     """
     give_up_s = time.monotonic() + limit_s
     line = b""
@@ -129,14 +129,14 @@ def greeting_of(sock: socket.socket, limit_s: float) -> tuple[int, str | None] |
 
 
 def greets(address: FarAddress) -> bool:
-    """Whether `tinygram serve` listens there; nothing is sent. False where nobody does."""
+    """Whether `tinygram serve` listens there; nothing is sent. False where nothing listens."""
     with suppress(OSError, EOFError), _connected_socket(address, CONNECT_LIMIT_S) as sock:
         return greeting_of(sock, _GREETING_LIMIT_S) is not None
     return False
 
 
 def connected(address: FarAddress) -> tuple[socket.socket, str | None]:
-    """A connection that was greeted, and the server's key's name. Raises UsageError."""
+    """A connection that was greeted, and the name of the server's key. Raises UsageError."""
     named = f"--server {address.text}"
     try:
         sock = _connected_socket(address, CONNECT_LIMIT_S)

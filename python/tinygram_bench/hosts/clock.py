@@ -4,7 +4,8 @@ A round trip says that the far clock was read between its beginning and its end 
 The shortest of many in a row bound the difference best; a line through those of several looks
 follows the drift (least squares). What cannot be known is how a round trip's time divides between
 there and back: the difference may be wrong by half of it, and by the residual of the line. Both
-clocks are taken to run evenly between two looks; one that does not is told where a look shows it.
+clocks are taken to run evenly between two looks; where a look shows that one does not, that is
+told.
 """
 
 from __future__ import annotations
@@ -27,21 +28,21 @@ from tinygram_bench.hosts.clock_server import TIME
 from tinygram_bench.processes.workers import RunError
 
 _TRIPS = 64
-"""Round trips of a look at most, of which the shortest counts."""
+"""The most round trips of a look; the shortest one counts."""
 _FEWEST_TRIPS = 4
 _LOOK_NS = 500_000_000
-"""A look is over after so long, where round trips are: it is taken twice for each stream."""
+"""Where round trips are long, a look is over after this time: it is taken twice for each stream."""
 _LIMIT_S = 5.0
 _TELLING_NS = 120 * 10**9
-"""Looks that are older say nothing of the drift now, unless what is asked about is as old."""
+"""Older looks say nothing of the present drift, unless the time that is asked about is as old."""
 _MOST_LOOKS = 4_096
 FRESH_NS = 10**9
-"""What a clock does in so long is too little to look again before a start."""
+"""A clock drifts too little in this time to look again before a start."""
 _JUMP_NS = 1_000_000
-"""Clocks drift by millionths: one that is so far from the line has jumped, or stood still."""
+"""Clocks drift by millionths: one that is this far from the line has jumped, or stood still."""
 _MOST_DRIFT = 1_500e-6
-"""Beside each other: either may be set faster or slower by 500 ppm (adjtimex(2)), and is wrong by
-less than 250 on its own. A difference that grows faster is a jump."""
+"""The most drift between two clocks: each may be set faster or slower by 500 ppm (adjtimex(2)), and
+is wrong by less than 250 on its own. A difference that grows faster is a jump."""
 
 
 class _JumpError(RunError):
@@ -49,7 +50,7 @@ class _JumpError(RunError):
 
 
 class Look(NamedTuple):
-    """The shortest round trip of a look: when, on our clock, and far minus near; in ns."""
+    """The shortest round trip of a look: its time here, far minus near, and its length, in ns."""
 
     at_ns: int
     offset_ns: int
@@ -65,11 +66,11 @@ class Difference(Struct, frozen=True):
     bound_ns: int
 
     def far_ns(self, near_ns: int) -> int:
-        """A time of the near clock on the far one."""
+        """A time of the near clock, converted to the far one."""
         return near_ns + self.offset_ns + round(self.rate * (near_ns - self.since_ns))
 
     def near_ns(self, far_ns: int) -> int:
-        """A time of the far clock on the near one."""
+        """A time of the far clock, converted to the near one."""
         since_far_ns = far_ns - self.since_ns - self.offset_ns
         return self.since_ns + round(since_far_ns / (1 + self.rate))
 
@@ -77,7 +78,7 @@ class Difference(Struct, frozen=True):
 def difference(looks: list[Look]) -> Difference:
     """The line through the looks. Raises RunError where a clock has jumped."""
     since_ns, base_ns = looks[0].at_ns, looks[0].offset_ns
-    # Differences of large numbers: a float would keep too few digits of the times themselves.
+    # Relative to the first look: a float would keep too few digits of the times themselves.
     at_ns = [look.at_ns - since_ns for look in looks]
     strays_ns = [look.offset_ns - base_ns for look in looks]
     rate, at_first_ns = linear_regression(at_ns, strays_ns) if len(looks) > 1 else (0.0, 0.0)
@@ -90,7 +91,7 @@ def difference(looks: list[Look]) -> Difference:
     for earlier, later in pairwise(looks):
         changed_ns = abs(later.offset_ns - earlier.offset_ns)
         drift_ns = _MOST_DRIFT * (later.at_ns - earlier.at_ns)
-        # Each of the two may be wrong by half of its round trip.
+        # Each of the two looks may be wrong by half of its round trip.
         if changed_ns > drift_ns + (earlier.round_trip_ns + later.round_trip_ns) / 2:
             jumped_ns = max(jumped_ns, changed_ns)
     if jumped_ns:
@@ -110,10 +111,10 @@ class Clock:
         self._looks: deque[Look] = deque(maxlen=_MOST_LOOKS)
         self._looked_ns = 0
         self._jump: tuple[int, RunError] | None = None
-        """The last jump: the look before which it was, and what is said of it."""
+        """The last jump: the time of the look before which it happened, and its error."""
         self._host = host
         self.failure: str | None = None
-        """Why it answers no more."""
+        """Why the clock does not answer any more; None while it does."""
         try:
             with ExitStack() as stack:
                 self._sock = stack.enter_context(socket.create_connection((host, port), _LIMIT_S))
@@ -129,14 +130,14 @@ class Clock:
 
     @property
     def round_trip_ns(self) -> int:
-        """The shortest round trip so far."""
+        """The shortest round trip of the kept looks, in ns."""
         return min(look.round_trip_ns for look in self._looks)
 
     def look(self, since_ns: int | None = None) -> None:
         """Ask for the time, again and again, and keep the shortest answer. Raises RunError.
 
-        With `since_ns`, our clock's time, only where it was not asked since then: cases that begin
-        together, or end together, share a look.
+        With `since_ns`, a time of our clock, only where it was not asked since then: cases that
+        begin or end together share a look.
         """
         if self.failure is not None:
             raise RunError(self.failure)
@@ -151,7 +152,7 @@ class Clock:
         self._looks.append(found)
 
     def difference(self, since_ns: int | None = None) -> Difference:
-        """The difference since then, our clock's time; None: since the oldest look that tells.
+        """The difference since a time of our clock; None: since the oldest look that counts.
 
         Raises RunError where a clock has jumped meanwhile; what comes after that is judged anew.
         """
@@ -168,9 +169,9 @@ class Clock:
             return self._unless_jumped(since_ns, difference([last]))
 
     def _looks_since(self, since_ns: int | None) -> list[Look]:
-        """Those that tell now, and of earlier ones those from the last one before `since_ns` on.
+        """The looks that count now, and earlier ones from the last one before `since_ns` on.
 
-        Before the first of them the difference would be a guess, which no bound covers.
+        Before the first look the difference would be a guess, which no bound covers.
         """
         from_ns = self._looks[-1].at_ns - _TELLING_NS
         if since_ns is not None:
@@ -179,11 +180,11 @@ class Clock:
         return [look for look in self._looks if look.at_ns >= from_ns]
 
     def difference_now(self) -> Difference:
-        """The difference since the last look: of an earlier jump it knows nothing."""
+        """The difference since the last look; an earlier jump does not matter to it."""
         return self.difference(self._looks[-1].at_ns)
 
     def _unless_jumped(self, since_ns: int, found: Difference) -> Difference:
-        """Raises RunError, also for the second of two cases that ran while a clock jumped."""
+        """The difference. Raises RunError, also for a second case that ran while a clock jumped."""
         if self._jump is not None and since_ns < self._jump[0]:
             raise RunError(str(self._jump[1]))
         return found

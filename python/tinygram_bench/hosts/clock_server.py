@@ -1,7 +1,7 @@
-"""The process that tells the far host's time, `tg-clock`: a byte comes, and the time goes back.
+"""The process that tells the far host's time, `tg-clock`: it answers each byte with the time.
 
-It takes a `ClockOrder`, answers where it listens, accepts one connection whose first bytes are the
-client's token, and answers each byte with CLOCK_MONOTONIC in ns, a little-endian u64.
+It takes a `ClockOrder`, answers its port, accepts one connection whose first bytes are the client's
+token, and answers each byte with CLOCK_MONOTONIC in ns, a little-endian u64.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TIME = struct.Struct("<Q")
 
 
 class ClockOrder(Value, frozen=True):
-    """The order for the clock: where it listens, and by what its client is known."""
+    """The order for the clock: the address to listen on, and how its client is known."""
 
     host: str = "127.0.0.1"
     client: Known = Known()

@@ -1,4 +1,4 @@
-"""The far host of a measurement, on which a stage starts the process of its far end."""
+"""The far host of a measurement, on which a stage starts the processes of its far end."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from tinygram_bench.hosts.line import Line
 
 _PATIENCE_S, _STEP_S = 3.0, 0.2
-"""A server that was started again may need so long until it listens."""
+"""How long a restarted server may need until it listens, and the time between attempts."""
 
 
 class FarChild(Told):
-    """A process on the far host, which the server there started; ended at the stack's end."""
+    """A process that the server on the far host started; it is ended with the stack."""
 
     def __init__(
         self,
@@ -58,12 +58,12 @@ class FarChild(Told):
 
 
 class FarHost:
-    """A host on which `tinygram serve` runs. A connection that was lost is made once more."""
+    """A host on which `tinygram serve` runs. A lost control connection is made again."""
 
     def __init__(self, address: FarAddress, keys: Keys | None = None) -> None:
-        """Connect, and find how its clock runs. Raises UsageError and RunError.
+        """Connect, and look at its clock. Raises UsageError and RunError.
 
-        `keys` None: those that were pasted on this host.
+        `keys` None: those that were pasted on this host are used.
         """
         self._address = address
         self._keys = keys
@@ -77,7 +77,7 @@ class FarHost:
         return self._line.welcome.environment
 
     def link(self) -> Link:
-        """The way to it, for one run or many. Raises RunError where it cannot be reached."""
+        """The link to it, for one run or many. Raises RunError where it cannot be reached."""
         self._reach()
         return Link(
             far_address=self._line.far_address,
@@ -96,7 +96,7 @@ class FarHost:
         counts_writes: bool,
         files: Sequence[int],
     ) -> Told:
-        """A process there, of a program that the server knows. Raises RunError."""
+        """Start a process there, of a program that the server knows. Raises RunError."""
         return FarChild(
             stack,
             self._line,
@@ -108,11 +108,12 @@ class FarHost:
         )
 
     def close(self) -> None:
-        """End the connection, and what was started there."""
+        """End the connection, and the processes that were started there."""
         self._stack.close()
 
     def _connect(self) -> None:
-        # It imports asyncio and ssl, which is slow, and most runs have no far host.
+        # Imported only here: it imports asyncio and ssl, which is slow, and most runs have no far
+        # host.
         from tinygram_bench.hosts.line import Line
 
         with ExitStack() as stack:
@@ -124,7 +125,7 @@ class FarHost:
 
     def _reach(self) -> None:
         """Raises RunError where the connection was lost, and cannot be made again."""
-        # Where the server is killed, the clock's connection may be seen to end first.
+        # When the server is killed, the end of the clock's connection may be seen first.
         lost = self._line.failure or self.clock.failure
         if lost is None:
             return
@@ -140,7 +141,7 @@ class FarHost:
             raise RunError(self._dead)
 
     def _connected_again(self) -> str | None:
-        """Connect; why that failed, None where it did not."""
+        """Connect; return why that failed, None where it did not."""
         try:
             self._connect()
         except (UsageError, RunError) as failure:

@@ -31,7 +31,7 @@ _MAX_KEY_BYTES = 1 << 14
 
 
 class Keys(Value, frozen=True):
-    """One side's keys: its own private key (PKCS 8) and certificate, and the other's certificate.
+    """One side's keys: its private key (PKCS 8) and certificate, and the other side's certificate.
 
     All in DER.
     """
@@ -41,7 +41,7 @@ class Keys(Value, frozen=True):
     other_certificate: bytes
 
     def context(self, *, is_server: bool) -> ssl.SSLContext:
-        """TLS 1.3 with these keys, and with nobody but the other side."""
+        """A context for TLS 1.3 with these keys, only with the other side."""
         side = ssl.PROTOCOL_TLS_SERVER if is_server else ssl.PROTOCOL_TLS_CLIENT
         context = ssl.SSLContext(side)
         context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -55,7 +55,7 @@ class Keys(Value, frozen=True):
         return context
 
     def is_other(self, certificate: bytes | None) -> bool:
-        """Whether it is the other side's."""
+        """Whether a certificate (DER) is the other side's."""
         return certificate is not None and hmac.compare_digest(certificate, self.other_certificate)
 
 
@@ -72,25 +72,25 @@ def make_keys() -> tuple[Keys, Keys]:
 
 
 def keep_server_keys(keys: Keys) -> Path:
-    """Write them where `tinygram serve` finds them, for this user alone; the file. UsageError."""
+    """Write keys where `tinygram serve` finds them; return the file. Raises UsageError."""
     return _written(_folder() / "serve-key", keys)
 
 
 def server_keys() -> Keys | None:
-    """Those that were made last on this host; None: there are none. Raises UsageError."""
+    """The server's keys that were made last here; None: there are none. Raises UsageError."""
     return _read(_folder() / "serve-key")
 
 
 def client_keys(server_name: str) -> Keys | None:
-    """Those for the server of that name; None: there are none. Raises UsageError."""
+    """The client's keys for the server of that name; None: there are none. Raises UsageError."""
     return _read(_folder() / "servers" / server_name)
 
 
 def keep_answering(server: str, key_name: str) -> None:
-    """Keep which key `server` (HOST:PORT, as it was named) has shown, if none is kept yet.
+    """Keep the key that `server` (HOST:PORT, as it was named) has shown, if none is kept yet.
 
-    Another one there is refused from then on, as ssh(1) does with the keys of hosts: the line that
-    was pasted says whom to trust, and not where. Raises UsageError.
+    Another key there is refused from then on, as ssh(1) does with keys of hosts: the line that was
+    pasted says which key to trust, and not where. Raises UsageError.
     """
     file = _folder() / "answering" / server
     try:
@@ -115,7 +115,7 @@ def keep_answering(server: str, key_name: str) -> None:
 
 
 def line_to_paste(keys: Keys) -> str:
-    """The line for the client's shell, which puts the client's `keys` where it looks for them."""
+    """The line for the client's shell that puts the client's `keys` in their place."""
     folder = '"${XDG_CONFIG_HOME:-$HOME/.config}/tinygram/servers"'
     name = name_of(keys.other_certificate)
     return f"(umask 077 && mkdir -p {folder} && echo '{_text(keys)}' > {folder}/{name})"
@@ -136,7 +136,7 @@ def _written(file: Path, keys: Keys) -> Path:
 
 
 def _write(file: Path, text: str) -> None:
-    """Write it whole or not at all, for this user alone. Raises UsageError."""
+    """Write a file whole or not at all, readable only by this user. Raises UsageError."""
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         fd, fresh = mkstemp(prefix=f"{file.name}.", dir=file.parent)
@@ -165,7 +165,7 @@ def _read(file: Path) -> Keys | None:
         keys = msgspec.msgpack.decode(
             base64.b64decode(text[len(_PREFIX) :], validate=True), type=Keys
         )
-        keys.context(is_server=True)  # TLS reads them in the same way on both sides.
+        keys.context(is_server=True)  # TLS reads keys in the same way on both sides.
         return keys
     except (ValueError, ssl.SSLError) as error:
         raise UsageError(
@@ -211,7 +211,7 @@ def _pem(kind: str, der: bytes) -> str:
 
 @contextmanager
 def _in_memory(text: str) -> Iterator[str]:
-    """A file in memory: the ssl module reads keys from files alone."""
+    """A file in memory, because the ssl module reads keys only from files."""
     fd = os.memfd_create("tinygram-key")
     try:
         os.write(fd, text.encode())

@@ -1,7 +1,7 @@
 """The client's end of the control connection: a thread that sleeps until something is said.
 
-What a process of the far host answers is handed on through a channel as a local process has one,
-so that whoever waits for answers waits for those of both hosts in the same way.
+The answers of a process on the far host are handed on through a channel like that of a local
+process, so that answers of both hosts are awaited in the same way.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from tinygram_bench.processes.workers import RunError
 T = TypeVar("T")
 _ANSWER_LIMIT_S = 5.0
 _FIRST_LIMIT_S = 10.0
-"""For so long a server may gather what its host is before its first answer."""
+"""How long a server may gather facts about its host before its first answer."""
 _MAX_UNHEARD_BYTES = 1 << 26
-"""A server that answers more than anybody reads is not ours."""
+"""A server whose unread answers exceed this is not ours."""
 _MAX_LEFT_BYTES = 1 << 34
 """The most that a process may leave in its files: the notes of a billion reads."""
 
@@ -38,23 +38,23 @@ class FarProcess:
     """A process of the far host, as the bench sees it: how it ended, and where it writes."""
 
     def __init__(self, role: str, files: Sequence[int]) -> None:
-        """`files`: descriptors of what is brought over, duplicated here and closed at its end."""
+        """`files`: descriptors for what is brought over, duplicated here and closed at its end."""
         self.role = role
         self.failure: str | None = None
         self.is_cut_off = False
         self.files = tuple(map(os.dup, files))
         self.used: asyncio.Future[int | None] | None = None
-        """Its CPU time, while that is asked for."""
+        """The process's CPU time in ns, while that is asked for."""
         self.left_bytes = 0
         self._ended = threading.Event()
 
     def tell_used(self, cpu_ns: int | None) -> None:
-        """Answer who asks for its CPU time; None: it has ended."""
+        """Answer the question for the process's CPU time; None: it has ended."""
         if self.used is not None and not self.used.done():
             self.used.set_result(cpu_ns)
 
     def end(self, failure: str | None) -> None:
-        """Say that it has ended, and why; nothing more is brought over."""
+        """Note that the process has ended, and why; nothing more is brought over."""
         self.tell_used(None)
         if not self._ended.is_set():
             for file in self.files:
@@ -63,12 +63,12 @@ class FarProcess:
             self._ended.set()
 
     def wait_ended(self, seconds: float) -> bool:
-        """Sleep until it has ended; False when `seconds` passed before."""
+        """Sleep until the process has ended; False where `seconds` passed before that."""
         return self._ended.wait(max(0.0, seconds))
 
 
 class Line:
-    """A control connection that stands; `welcome` is the server's first answer."""
+    """An established control connection; `welcome` is the server's first answer."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Line:
     ) -> None:
         """Connect; `tell_queued` is called while other clients are served. Raises UsageError.
 
-        `keys` None: those that were pasted on this host for the server that greets.
+        `keys` None: those that were pasted on this host for the server that greets are used.
         """
         self._address = address
         self._keys = keys
@@ -89,7 +89,7 @@ class Line:
         self.far_address = address.host
         """The address of the far host, whatever it was named."""
         self.failure: str | None = None
-        """Why it was lost; None while it stands."""
+        """Why the connection was lost; None while it stands."""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="far", daemon=True)
         self._thread.start()
@@ -100,14 +100,14 @@ class Line:
             raise
 
     def close(self) -> None:
-        """End the connection, and with it every process that it has started."""
+        """End the connection, and with it every process that was started over it."""
         self._run(self._end())
         self._stop()
 
     def begin(
         self, role: str, program: str, placement: str, *, counts_writes: bool, files: Sequence[int]
     ) -> tuple[FarProcess, socket.socket, int]:
-        """Start a process: how it ends, its channel, and its number. Raises RunError."""
+        """Start a process; return its state, channel and number. Raises RunError."""
         process = FarProcess(role, files)
         ours, theirs = socket.socketpair()
         number = self._next
@@ -121,7 +121,7 @@ class Line:
         return process, ours, number
 
     def used_ns(self, number: int) -> int:
-        """CPU time of a process so far. Raises RunError."""
+        """The CPU time of a process so far, in ns. Raises RunError."""
         return self._run(self._ask_used(number))
 
     def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
@@ -228,9 +228,9 @@ class Line:
         self._start(self._forward(begin.number, reader))
 
     async def _forward(self, number: int, reader: asyncio.StreamReader) -> None:
-        """Say what the bench tells a process, until it has nothing more to tell."""
+        """Forward the bench's orders to a process, until there are no more."""
         with suppress(RunError, OSError):
-            with suppress(ValueError):  # An order that is too long: the process is told no more.
+            with suppress(ValueError):  # An order that is too long: the process gets no more.
                 while line := await reader.readline():
                     await self._say(wire.Tell(number, msgspec.Raw(line.rstrip(b"\n"))))
             await self._say(wire.Dismiss(number))
@@ -255,7 +255,7 @@ class Line:
             raise ValueError("it welcomed this host twice")
         process, writer = self._processes.get(answer.number, (None, None))
         if process is None or writer is None:
-            return  # It ended here before its last answer came.
+            return  # The process had ended here before its last answer came.
         match answer:
             case wire.Said(_, line):
                 if writer.transport.get_write_buffer_size() > _MAX_UNHEARD_BYTES:
@@ -288,7 +288,7 @@ class Line:
         if self.failure is not None:
             raise RunError(self.failure)
         self._writer.write(wire.line_of(message))
-        with suppress(OSError):  # The listener tells.
+        with suppress(OSError):  # `_listen` reports it.
             await self._writer.drain()
 
     async def _heard(self) -> wire.Answer:
@@ -317,7 +317,7 @@ class Line:
 
 
 def _described(error: Exception) -> str:
-    if isinstance(error, ssl.SSLError):  # Its errno is a number of OpenSSL's.
+    if isinstance(error, ssl.SSLError):  # Its errno is OpenSSL's number, not the kernel's.
         return error.reason or str(error)
     if isinstance(error, OSError) and error.errno:
         return os.strerror(error.errno)

@@ -1,8 +1,8 @@
 """The control connection between two hosts: what is said on it, and how it is kept within bounds.
 
-The server greets first, in one line, so that nothing is sent to a server that is not ours. Between
-addresses that are not loopback's TLS begins after the greeting (keys.py). From then on both sides
-say lines of JSON: the client a `Hello`, the server a `Welcome`, and then what follows here.
+The server greets first, in one line, so that nothing is sent to a server that is not ours. Unless
+both addresses are loopback's, TLS begins after the greeting (keys.py). From then on both sides send
+lines of JSON: the client a `Hello`, the server a `Welcome`, and then the types below.
 
 Law: a line is read into one of these types or refused; nothing in them names a file, a command or
 an address, and no text from the wire is run, imported or opened.
@@ -26,22 +26,22 @@ MAX_ORDER_BYTES = 1 << 16
 MAX_ANSWER_BYTES = 1 << 20
 """The longest line that a client reads."""
 PART_BYTES = 1 << 18
-"""A file is brought over in parts of this length."""
+"""Files are brought over in parts of at most this length."""
 MAX_FILES = 3
 TOKEN_BYTES = 16
-"""Length of the token that data connections begin with (crates/load, socket/admission.rs)."""
+"""The length of the token with which data connections begin (crates/load, socket/admission.rs)."""
 _GREETING = re.compile(rb"tinygram serve ([0-9]{1,6}) ([0-9a-f]{16}|-)\n")
 MAX_GREETING_BYTES = 64
 _SHOWN = 1_000
 
 Number = Annotated[int, msgspec.Meta(ge=0, le=(1 << 16) - 1)]
-"""A process of the far host, as the client numbers it."""
+"""The number that the client gave a process of the far host."""
 Word = Annotated[str, msgspec.Meta(max_length=80)]
 Token = Annotated[bytes, msgspec.Meta(min_length=TOKEN_BYTES, max_length=TOKEN_BYTES)]
 
 
 class Hello(Value, frozen=True, tag=True):
-    """The client's first line. `tinygram`: its version, which must be the server's."""
+    """The client's first line. `tinygram`: the package's version, which must be the server's."""
 
     version: int
     tinygram: Word
@@ -74,7 +74,7 @@ class Dismiss(Value, frozen=True, tag=True):
 
 
 class AskUsed(Value, frozen=True, tag=True):
-    """Tell how much CPU time a process has used; a `Used` answers."""
+    """Ask how much CPU time a process has used; a `Used` answers."""
 
     number: Number
 
@@ -82,7 +82,7 @@ class AskUsed(Value, frozen=True, tag=True):
 class Welcome(Value, frozen=True, tag=True):
     """The server's first line to a client that it serves: the environment of its host.
 
-    `token`: drawn for this control connection; its data connections begin with it.
+    `token`: drawn for this control connection; its data connections begin with the token.
     """
 
     environment: dict[str, Any]
@@ -103,7 +103,7 @@ class Said(Value, frozen=True, tag=True):
 
 
 class Left(Value, frozen=True, tag=True):
-    """The next part of what a process has left in a file of its."""
+    """The next part of what a process has left in one of its files."""
 
     number: Number
     file: Annotated[int, msgspec.Meta(ge=0, lt=MAX_FILES)]
@@ -111,21 +111,21 @@ class Left(Value, frozen=True, tag=True):
 
 
 class Used(Value, frozen=True, tag=True):
-    """CPU time of a process so far; null where it has ended."""
+    """The CPU time of a process so far, in ns; None where it has ended."""
 
     number: Number
     cpu_ns: int | None
 
 
 class Ended(Value, frozen=True, tag=True):
-    """A process has ended; `failure` is null where it did so without one."""
+    """A process has ended; `failure` is None where it did not fail."""
 
     number: Number
     failure: str | None
 
 
 class Refused(Value, frozen=True, tag=True):
-    """The server ends the connection, and why."""
+    """The server ends the connection, for this reason."""
 
     reason: str
 
@@ -144,12 +144,12 @@ def line_of(message: Hello | Order | Answer) -> bytes:
 
 
 def greeting(key_name: str | None) -> bytes:
-    """The server's first bytes; `key_name` says by which key it is known, None: it has none."""
+    """The server's first bytes; `key_name`: the name of its key, None: it has none."""
     return f"tinygram serve {VERSION} {key_name or '-'}\n".encode()
 
 
 def greeted(line: bytes) -> tuple[int, str | None] | None:
-    """The version and the key's name in a greeting; None where it is none."""
+    """The version and the key's name in a greeting; None where the line is no greeting."""
     found = _GREETING.fullmatch(line)
     if found is None:
         return None
@@ -158,12 +158,12 @@ def greeted(line: bytes) -> tuple[int, str | None] | None:
 
 
 def shown(text: str) -> str:
-    """What the other host said, as it may be shown on a terminal."""
+    """A text from the other host, in a form that is safe to show on a terminal."""
     return printable(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
 def address_of(host: str) -> str:
-    """An address as its socket tells it: one of IPv4 that came to a socket of IPv6 is of IPv4."""
+    """An address as a socket gives it, with an IPv4 address mapped into IPv6 as plain IPv4."""
     known = ipaddress.ip_address(host)
     mapped = known.ipv4_mapped if isinstance(known, ipaddress.IPv6Address) else None
     return str(mapped or known)

@@ -48,10 +48,10 @@ BACKEND_NAMES = tuple(name for name in BACKENDS if name != LOOPBACK.name)
 
 
 def prepare(links: Sequence[LinkSpec], backend_name: str) -> None:
-    """Go on where links may be made, and see that these can. Raises UsageError.
+    """Enter namespaces where links may be made, and check that these can. Raises UsageError.
 
-    Nothing happens for loopback, and for a link to another machine. Where netem is asked for and
-    the kernel has none, that is said on stderr, and the relay takes its place.
+    Nothing happens for loopback, or for a link to another machine. Where netem is asked for and the
+    kernel has none, that is said on stderr, and the relay takes its place.
     """
     made = [link for link in links if not (link.is_loopback or link.is_remote)]
     if not made:
@@ -77,7 +77,7 @@ def prepare(links: Sequence[LinkSpec], backend_name: str) -> None:
 
 
 def _maker(backend: Backend) -> Backend:
-    """The backend that makes its links: the relay for netem where the kernel has none."""
+    """The backend that really makes the links: the relay, for netem where the kernel has none."""
     return RELAY if backend is NETEM and not _probed(NETEM).is_given else backend
 
 
@@ -89,7 +89,7 @@ def _probed(backend: Backend) -> sandbox.Permission:
 def plan_over(
     links: Sequence[LinkSpec], backend_name: str, make: Callable[[LinkSpec], Plan]
 ) -> Plan:
-    """The plans that `make` makes for each link, as one; cases name the backend. UsageError."""
+    """The plans that `make` makes for each link, as one plan. Raises UsageError."""
     plans = []
     for link in links:
         if not link.is_remote:
@@ -115,7 +115,7 @@ def link_up(case: Case, seed: int) -> AbstractContextManager[Link]:
 def bring_up(spec: LinkSpec, backend: Backend, seed: int) -> Iterator[Link]:
     """A link by this backend, or by the one in its place. Raises OSError and RunError.
 
-    What fails in the block while the link carries nothing is told by the link's fault.
+    A failure of the block while the link carries nothing is reported as the link's fault.
     """
     maker = _maker(backend)
     with maker.up(spec, seed) as link:
@@ -133,7 +133,7 @@ def bring_up(spec: LinkSpec, backend: Backend, seed: int) -> Iterator[Link]:
 
 
 def backend_of(link: LinkSpec, backend_name: str) -> Backend:
-    """The backend that makes it. Raises UsageError where that is unknown, or cannot."""
+    """The backend that makes the link. Raises UsageError where it is unknown, or cannot make it."""
     if backend_name not in BACKEND_NAMES:
         raise UsageError(
             f"unknown link backend {backend_name!r}: the known ones are {', '.join(BACKEND_NAMES)}"

@@ -1,4 +1,4 @@
-"""What this machine permits of links, backend by backend, and how to permit more."""
+"""Reports which links this machine permits, backend by backend, and how to permit more."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _NAME_WIDTH = 10
 
 
 def check() -> tuple[tuple[str, ...], bool]:
-    """Try every backend; lines that say what was found, and whether any link can be made.
+    """Try every backend; return lines on what was found, and whether any link can be made.
 
     Goes on in namespaces of our own where that is permitted (sandbox.py). Raises UsageError where
-    that was permitted a moment before.
+    entering them fails although it was just permitted.
     """
     found = sandbox.probe()
     lines = [_line("namespaces", found)]

@@ -1,6 +1,6 @@
 """The devices of links: TUN devices, veth pairs and packet sockets, in networks of our own.
 
-Devices, addresses and routes are asked for by pyroute2 (rtnetlink(7)), which is imported when it
+Devices, addresses and routes are managed by pyroute2 (rtnetlink(7)), which is imported only when it
 is needed: that takes 0.2 s.
 """
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from pyroute2 import IPRoute
 
 _HOST_MAC, _RELAY_MAC = "02:74:67:00:00:01", "02:74:67:00:00:02"
-"""All devices with an IP address have the first, so that a frame of one pair is valid in another.
-Frames for the second are for another host."""
+"""All devices with an IP address have the first one, so that a frame of one pair is valid in
+another. Frames for the second one are for another host."""
 _PREFIX_BITS = 30
-"""A network of a link's two hosts."""
+"""The prefix length of the network of a link's two hosts."""
 _VETH_QUEUE_PACKETS = 1_000
-"""The kernel's default, for a queue that a veth device has only when somebody adds one."""
+"""The kernel's default; a veth device has a queue only when somebody adds one."""
 _PACKET_BUFFER_BYTES = 16 << 20
 """The buffer of a packet socket until the relay reads it: 8 ms at 10 Gbit/s."""
 
@@ -55,13 +55,13 @@ _RANGES = [
         ("10.0.0.0", "10.127.255.255"),
     )
 ]
-"""Private addresses (RFC 1918), those first that fewer hosts use."""
+"""Private addresses (RFC 1918), those that fewer hosts use first."""
 _LONGEST_WAY_OUT_BITS = 7
-"""Shorter prefixes are ways out, such as 0.0.0.0/0 or a VPN's two halves of it."""
+"""Prefixes up to this length are ways out, such as 0.0.0.0/0 or a VPN's two halves of it."""
 
 
 class End(Struct, frozen=True):
-    """One end of a veth pair. Without an address the relay listens there."""
+    """A device of a link, or one end of a veth pair. Without an address, the relay has it."""
 
     network: Network
     device: str
@@ -69,7 +69,7 @@ class End(Struct, frozen=True):
 
 
 def open_tun(end: End, mtu_bytes: int, queue_packets: int, has_offload: bool) -> int:
-    """Make a TUN device, and switch it on; its descriptor, with which it goes.
+    """Make a TUN device, and switch it on; return its descriptor, whose closing ends the device.
 
     With `has_offload`, TCP segments stay together up to OFFLOADED_BYTES, and checksums are left
     open. Raises OSError: ENOENT without /dev/net/tun, EACCES where it may not be opened, EPERM
@@ -93,8 +93,8 @@ def open_tun(end: End, mtu_bytes: int, queue_packets: int, has_offload: bool) ->
 def make_veth(near: End, far: End, mtu_bytes: int) -> None:
     """Make a veth pair without offload or ARP, and switch both ends on.
 
-    The pair goes with either network. Raises OSError: EPERM without CAP_NET_ADMIN, EOPNOTSUPP
-    where the kernel has no veth.
+    The pair ends with either network. Raises OSError: EPERM without CAP_NET_ADMIN, EOPNOTSUPP where
+    the kernel has no veth.
     """
     peer = {"ifname": far.device, "address": _mac(far), "net_ns_fd": far.network.inside}
     with near.network.entered(), _rtnetlink() as route:
@@ -106,12 +106,12 @@ def make_veth(near: End, far: End, mtu_bytes: int) -> None:
 
 
 def packet_socket(end: End) -> int:
-    """Open a socket for the IPv4 frames of a device; its descriptor. Raises OSError."""
-    # It has no protocol until it is bound, so that no frames of other devices come.
+    """Open a socket for the IPv4 frames of a device; return its descriptor. Raises OSError."""
+    # The socket has no protocol until it is bound, so that no frames of other devices come.
     kind = socket.SOCK_RAW | socket.SOCK_NONBLOCK
     with end.network.entered(), socket.socket(socket.AF_PACKET, kind) as sock:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _PACKET_BUFFER_BYTES)
-        # Only root may exceed the limit of net.core.rmem_max; others keep that.
+        # Only root may exceed the limit net.core.rmem_max; for others it stays.
         with suppress(PermissionError):
             sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _PACKET_BUFFER_BYTES)
         sock.bind((end.device, _ETH_P_IP))
@@ -119,16 +119,16 @@ def packet_socket(end: End) -> int:
 
 
 def host_routes() -> list[IPv4Network]:
-    """List what the IPv4 routes of the caller's network lead to, in every table. Raises OSError."""
+    """The destinations of the caller's network's IPv4 routes, in every table. Raises OSError."""
     with _rtnetlink() as route:
         found = route.get_routes(family=socket.AF_INET)
         return [IPv4Network((each.get("dst") or 0, each["dst_len"])) for each in found]
 
 
 def unrouted_networks(routes: Sequence[IPv4Network], count: int) -> list[tuple[str, str]]:
-    """Find /30 networks that no route covers: the addresses of two hosts in each.
+    """The addresses of two hosts in each of `count` /30 networks that no route covers.
 
-    Raises OSError (EADDRNOTAVAIL) where `routes` leave fewer than `count`.
+    Raises OSError (EADDRNOTAVAIL) where `routes` leave fewer networks.
     """
     taken = [
         (int(route[0]), int(route[-1]))
@@ -150,7 +150,7 @@ def unrouted_networks(routes: Sequence[IPv4Network], count: int) -> list[tuple[s
 
 @contextmanager
 def _rtnetlink() -> Iterator[IPRoute]:
-    """Open rtnetlink in the calling thread's network. What it refuses is an OSError."""
+    """Open rtnetlink in the calling thread's network. Its refusals become OSError."""
     from pyroute2 import IPRoute, NetlinkError
 
     try:
@@ -161,7 +161,7 @@ def _rtnetlink() -> Iterator[IPRoute]:
 
 
 def _switch_on(route: IPRoute, end: End, mtu_bytes: int, queue_packets: int) -> None:
-    # IPv6 would send packets of its own, and does so where /proc/sys is read-only.
+    # IPv6 would send packets of its own; where /proc/sys is read-only, it still does.
     with suppress(OSError):
         Path(f"/proc/sys/net/ipv6/conf/{end.device}/disable_ipv6").write_text("1")
     index = socket.if_nametoindex(end.device)

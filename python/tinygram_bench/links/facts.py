@@ -24,7 +24,7 @@ def facts_of(
     has_offload: bool = False,
     found: Mapping[str, int],
 ) -> LinkFacts:
-    """`found`: the facts that were measured, by name; those that are not there are null."""
+    """The facts of a link. `found`: the measured ones by name; the others are None."""
     return LinkFacts(
         meaning=spec.meaning,
         backend=backend,
@@ -47,7 +47,7 @@ def facts_of(
 
 
 def round_trip_facts(hosts: Hosts) -> dict[str, int]:
-    """The round trip as it is found, where nothing is taken off it. Raises OSError."""
+    """The round trip as found, in ns, without any correction. Raises OSError."""
     found_ns = _native.ping_pong_ns(
         hosts.near.namespace_fd, hosts.far.namespace_fd, hosts.far.address, _ROUND_TRIPS
     )
@@ -55,7 +55,7 @@ def round_trip_facts(hosts: Hosts) -> dict[str, int]:
 
 
 def described(facts: LinkFacts) -> str:
-    """The facts in one line."""
+    """The facts in one line of text."""
     queue = "" if facts.queue_bytes is None else f", queue {facts.queue_bytes:,} B"
     packets = facts.device_queue_packets
     devices = f"device queues {packets:,} packets" if packets else "no device queues"
@@ -66,7 +66,7 @@ def described(facts: LinkFacts) -> str:
 
 
 def _found(facts: LinkFacts) -> str:
-    """Only how far off the round trip is: the delay of a ping-pong may not be the link's."""
+    """How far the round trip is off, and no more: a ping-pong's delay may not be the link's."""
     rtt_ns, asked_ns = facts.measured_rtt_ns, facts.asked_rtt_ns
     if rtt_ns is None:
         return ""

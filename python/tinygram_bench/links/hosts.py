@@ -1,7 +1,7 @@
-"""The two hosts of a link: network namespaces, held by descriptors, and what is read of them.
+"""The two hosts of a link: network namespaces, held by descriptors, and their counters.
 
-Each link has a /30 of its own, which no route of this machine covers: its addresses never are
-those of another host that somebody means.
+Each link has a /30 of its own, which no route of this machine covers, so that its addresses are
+never those of a real host.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from tinygram_bench.links.devices import End, host_routes, unrouted_networks
 _MOST_LINKS = 64
 _READ_BYTES = 1 << 16
 _RECEIVED_DROPPED, _SENT_DROPPED = 3, 11
-"""Columns of /proc/net/dev after the device's name (proc_pid_net(5))."""
+"""The columns of /proc/net/dev after the device's name (proc_pid_net(5))."""
 _SIOCGIFFLAGS, _IFF_UP = 0x8913, 0x1
 _IFREQ = "16sH22x"
 """struct ifreq with a device's name and its flags (netdevice(7))."""
 
 
 class Host(Struct, frozen=True):
-    """A host of a link: `device` is the name of its device, which has `address` once it is made.
+    """A host of a link: `device` is the name of its device, which has `address` once it exists.
 
-    `devices_fd`: its /proc/net/dev, opened once; `asking`: a socket of that network, to ask for the
-    device's state.
+    `devices_fd`: the host's /proc/net/dev, opened once; `asking`: a socket of its network, to ask
+    for the device's state.
     """
 
     network: Network
@@ -47,11 +47,11 @@ class Host(Struct, frozen=True):
 
     @property
     def end(self) -> End:
-        """The end of a link that its device is made for."""
+        """The end of the link for which the host's device is made."""
         return End(self.network, self.device, self.address)
 
     def fault(self) -> str | None:
-        """Why the device carries nothing; None where it is up. Raises OSError."""
+        """Why the device carries no packets; None where it is up. Raises OSError."""
         request = struct.pack(_IFREQ, self.device.encode(), 0)
         try:
             answer = fcntl.ioctl(self.asking, _SIOCGIFFLAGS, request)
@@ -63,7 +63,7 @@ class Host(Struct, frozen=True):
         return None if flags & _IFF_UP else f"the link's device {self.device} is down"
 
     def dropped(self) -> int:
-        """How many packets the device dropped so far; 0 while there is none."""
+        """How many packets the device dropped so far; 0 while there is no device."""
         for line in os.pread(self.devices_fd, _READ_BYTES, 0).decode().splitlines():
             name, colon, columns = line.partition(":")
             if colon and name.strip() == self.device:
@@ -81,11 +81,11 @@ class Hosts(Struct, frozen=True):
     far_counter_fds: tuple[int, ...]
 
     def fault(self) -> str | None:
-        """Why nothing can get from one to the other; None where both devices are up."""
+        """Why no packet gets from one host to the other; None where both devices are up."""
         return self.near.fault() or self.far.fault()
 
     def device_counters(self) -> dict[str, int]:
-        """What the devices of both hosts dropped so far."""
+        """The packets that the devices of both hosts dropped so far."""
         return {"device_dropped": self.near.dropped() + self.far.dropped()}
 
 
@@ -118,7 +118,7 @@ def _host(stack: ExitStack, device: str, address: str) -> Host:
 
 
 def choose_addresses() -> None:
-    """Choose what no route covers: once, while this process is in this machine's own network.
+    """Choose addresses that no route covers, once, while this process is in the machine's network.
 
     Raises OSError where its routes cover every private address.
     """

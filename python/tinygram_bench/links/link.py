@@ -1,7 +1,7 @@
-"""A link that is up: two hosts, how it is made, and what it did during a run.
+"""A link that is up: two hosts, how the link is made, and what it did during a run.
 
-Law: what a run's link was, and how well it kept its times, is in the run: its facts, counters
-`link_…`, the histogram `link_lateness_ns`, and warnings.
+Law: a run tells what its link was, and how well that kept its times, by facts, counters `link_…`,
+the histogram `link_lateness_ns`, and warnings.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class Link(Struct, frozen=True):
     """Two hosts: `near` has the client or sender, `far` the server or receiver.
 
     Without arguments: both ends are here, in this machine's own network. `far_address`: where
-    servers listen and clients connect. `client`: by what servers of ours know the connections of
-    clients; by nothing where nobody else is on these hosts. `counter_fds`: what is read of the
-    kernel's counters by who is `near`, None where nobody may say that they are of this run alone
-    (probes/kernel.py), and `counter_fds_of_far` by who is `far`. `facts` None: nothing lies
-    between, or nobody here knows what. `is_elsewhere`: `far` is no network of this machine, and
-    `round_trip_ns` what a round trip to it takes at least. `take_traffic`: what went over it since
-    that was last called. `find_fault`: why it carries nothing any more, None while it does.
+    servers listen and clients connect. `client`: how servers of ours know the connections of
+    clients; empty where nobody else is on these hosts. `counter_fds`: where a process on `near`
+    reads the kernel's counters, None where they may not be of this run alone (probes/kernel.py);
+    `counter_fds_of_far`: the same for `far`. `facts` None: nothing lies between the hosts, or it is
+    not known what. `is_elsewhere`: `far` is no network of this machine, and `round_trip_ns` is the
+    least time of a round trip to it. `take_traffic`: what went over the link since the last call.
+    `find_fault`: why the link carries nothing any more, None while it does.
     """
 
     near: Network = field(default_factory=Network)
@@ -75,9 +75,9 @@ class Link(Struct, frozen=True):
     def take(
         self, turns_ns: Sequence[tuple[int, int]] = ()
     ) -> tuple[Traffic, tuple[Warning, ...], dict[str, tuple[float, ...]]]:
-        """What went over it since this was last called, the warnings of that, and values of slices.
+        """The traffic since the last call, its warnings, and values of slices.
 
-        `turns_ns`: from when until when each slice was. Raises RunError when the link has failed.
+        `turns_ns`: begin and end of each slice. Raises RunError when the link has failed.
         """
         if self.facts is None:
             return Traffic(), (), {}
@@ -94,9 +94,9 @@ class Link(Struct, frozen=True):
         return traffic, (*self.warnings, *found), slices
 
     def added_to(self, run: Run, turns_ns: Sequence[tuple[int, int]] = ()) -> Run:
-        """The run with what the link was, and did since the last run over it.
+        """The run with the link's facts, and its traffic since the last run over it.
 
-        `turns_ns`: from when until when each of its slices was, where it took turns: times of
+        `turns_ns`: begin and end of each of the run's slices, where it took turns, in ns of
         CLOCK_MONOTONIC. Raises RunError when the link has failed.
         """
         (found,) = self.added_to_all([run], turns_ns)
@@ -105,9 +105,9 @@ class Link(Struct, frozen=True):
     def added_to_all(
         self, runs: Sequence[Run], turns_ns: Sequence[tuple[int, int]] = ()
     ) -> list[Run]:
-        """The runs that shared it, likewise: what it did is that of all together.
+        """The same for runs that shared the link: each has the traffic of all together.
 
-        Those that failed stay as they are. Raises RunError when the link has failed.
+        Failed runs stay as they are. Raises RunError when the link has failed.
         """
         traffic, warnings, slices = self.take(turns_ns)
         histograms = {}
@@ -132,7 +132,7 @@ class Link(Struct, frozen=True):
 def _overlaps_us(
     spans_ns: Sequence[tuple[int, int]], turns_ns: Sequence[tuple[int, int]]
 ) -> tuple[float, ...]:
-    """How much of each turn lies in the spans, in µs; neither overlap among themselves."""
+    """How much of each turn lies in the spans, in µs; no two spans, or turns, overlap."""
     return tuple(
         sum(max(0, min(ends, until) - max(begins, since)) for since, until in spans_ns) / 1e3
         for begins, ends in turns_ns

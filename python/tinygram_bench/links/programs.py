@@ -1,8 +1,8 @@
-"""Any programs on the two hosts of a link, with the caller's terminal, until the near one ends.
+"""Runs any programs on the two hosts of a link, with the caller's terminal.
 
-They get what the terminal sends by themselves, being in its foreground; what else is sent to the
-bench (SIGTERM, SIGHUP, and SIGINT without a terminal) is passed on. Whatever they leave behind ends
-with the bench's PID namespace.
+Being in the terminal's foreground, they get its signals directly; other signals to the bench
+(SIGTERM, SIGHUP, and SIGINT without a terminal) are passed on. Whatever they leave behind ends with
+the bench's PID namespace.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ def run_over(
     congestion_control: str | None,
     is_quiet: bool,
 ) -> int:
-    """Run `near`, and `far` meanwhile; the exit code of `near`, 128 + the signal that ended it.
+    """Run `near`, and `far` meanwhile; return `near`'s exit code, or 128 + its ending signal.
 
-    `congestion_control` is that of programs which ask for none; None: CUBIC, or else Reno. What the
-    link is goes to stderr, but for `is_quiet`; what went wrong of it goes there anyway. `far` is
-    waited for until it listens, or for 2 s: it may have no need to. Raises UsageError where the
-    link cannot be made, RunError when a program did not start, or `far` ended before it listened.
+    `congestion_control` is that of programs which ask for none; None: CUBIC, or else Reno. The
+    link's facts go to stderr, unless `is_quiet`; its warnings always do. `far` is waited for until
+    it listens, or for 2 s: it need not listen. Raises UsageError where the link cannot be made,
+    RunError when a program did not start, or `far` ended before it listened.
     """
     with ExitStack() as stack:
         try:
@@ -74,7 +74,7 @@ def run_over(
 
 
 def _set_congestion_control(link: Link, asked: str | None) -> str:
-    """Set the default of programs on both hosts; returns the one that they have then."""
+    """Set the default congestion control on both hosts; return the one that they have then."""
     wanted, *others = UNPACED_CONGESTION_CONTROLS if asked is None else (asked,)
     refusal = _refusal_on_both(link, wanted)
     if refusal is None:
@@ -92,7 +92,7 @@ def _set_congestion_control(link: Link, asked: str | None) -> str:
 
 
 def _refusal_on_both(link: Link, name: str) -> str | None:
-    """Why it cannot be given to both hosts; None: it was."""
+    """Why a congestion control cannot be set on both hosts; None: it was set."""
     for host in (link.near, link.far):
         with host.entered():
             try:
@@ -103,7 +103,7 @@ def _refusal_on_both(link: Link, name: str) -> str | None:
 
 
 class _Programs:
-    """The programs that were started; those that run at the end are told to end, then killed."""
+    """The started programs; those that still run at the end are terminated, then killed."""
 
     def __init__(self, link: Link) -> None:
         self._environment = os.environ | {FAR_VARIABLE: link.far_address}
@@ -126,7 +126,7 @@ class _Programs:
     def start(
         self, host: Network, words: Sequence[str], stdin: int | None = None
     ) -> subprocess.Popen[bytes]:
-        """Start a program on a host. Raises RunError when it cannot be."""
+        """Start a program on a host. Raises RunError when that fails."""
         try:
             with host.entered():
                 program = subprocess.Popen(words, env=self._environment, stdin=stdin)
@@ -137,9 +137,9 @@ class _Programs:
 
 
 def _wait_listening(host: Network, server: subprocess.Popen[bytes]) -> None:
-    """Wait until something listens on the host; where nothing does in time, say so and go on.
+    """Wait until something listens on the host; if nothing does in time, say so and go on.
 
-    Raises RunError when its program ended before.
+    Raises RunError when the program ends before that.
     """
     give_up_s = time.monotonic() + _LISTEN_LIMIT_S
     while time.monotonic() < give_up_s:
@@ -162,7 +162,7 @@ def _wait_listening(host: Network, server: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def _signals_passed_on(program: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Pass signals that we get on to `program`, except those that the terminal sends it, too."""
+    """Pass our signals on to `program`, except those that the terminal sends to it, too."""
     has_terminal = os.isatty(0)
 
     def on_signal(number: int, _frame: FrameType | None) -> None:
@@ -179,7 +179,7 @@ def _signals_passed_on(program: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def _tell_warnings(link: Link) -> None:
-    """What a run's warnings would be, on stderr."""
+    """Print what a run's warnings would be on stderr."""
     try:
         _, warnings, _ = link.take()
     except RunError as failure:

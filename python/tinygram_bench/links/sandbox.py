@@ -1,8 +1,8 @@
 """A PID namespace of the command's own, where links may be made and nothing outlives the command.
 
-`enter` goes on in it, as a child: whatever is killed, PID 1 included, takes all others along, and
-with the last of them go the namespaces and devices. A user other than root gets a user namespace
-too, and in it an empty network; this machine's own is out of reach from then on.
+`enter` goes on in it, as a child: when the command or PID 1 is killed, all other processes end, and
+with the last of them the namespaces and devices. A user other than root gets a user namespace too,
+with an empty network; the machine's own network is out of reach from then on.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tinygram_bench.model.result import Warning
 
 
 class Permission(Struct, frozen=True):
-    """What a probe found: whether it is permitted, why or how, and what would permit it."""
+    """A probe's outcome: whether something is permitted, why or how, and what would permit it."""
 
     is_given: bool
     why: str
@@ -40,9 +40,9 @@ _STATE = _State()
 
 
 def enter() -> None:
-    """Go on in namespaces of our own; once. Raises UsageError where that is not permitted.
+    """Go on in namespaces of our own, only once. Raises UsageError where that is not permitted.
 
-    Call it from the main thread, before any other is started, and with all output flushed.
+    Call this from the main thread, before any other is started, and with all output flushed.
     """
     if _STATE.is_entered:
         return
@@ -64,7 +64,7 @@ def is_rootless() -> bool:
 
 
 def has_own_proc() -> bool:
-    """Whether process ids are those of /proc."""
+    """Whether this process's pids are those of /proc."""
     return _STATE.has_own_proc
 
 
@@ -91,11 +91,11 @@ _SWITCHES = (
     ("user/max_net_namespaces", "0", "10000"),
     ("user/max_pid_namespaces", "0", "10000"),
 )
-"""Settings below /proc/sys, the value that refuses, and one that permits."""
+"""Settings below /proc/sys, each with the value that refuses, and one that permits."""
 
 
 def _refused(number: int, root: Path) -> Permission:
-    """The refusal, and which of the settings below `root` is its reason, if one is."""
+    """The refusal, with the setting below `root` that is its reason, if one is."""
     for path, refusing, permitting in _SWITCHES:
         try:
             value = (root / "proc/sys" / path).read_text().strip()
@@ -115,7 +115,7 @@ def _refused(number: int, root: Path) -> Permission:
 
 
 def sandbox_warnings() -> tuple[Warning, ...]:
-    """The warnings about the namespaces that the link is in."""
+    """The warnings about the namespaces in which the link is."""
     if has_own_proc():
         return ()
     return (

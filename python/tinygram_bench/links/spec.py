@@ -1,8 +1,8 @@
 """The options of a link: a preset, or `rtt=20ms,bandwidth=50mbit,jitter=1ms,loss=0.1%`.
 
-Laws: a link is the same in both directions; presets have their name, and two custom texts that
-mean the same have one (`LinkSpec.text`), by which the link is known in cases, files and tables, and
-which reads as the same link again; what is impossible is refused before anything is made.
+Laws: a link is the same in both directions; presets have their names, and custom texts with the
+same meaning have one text (`LinkSpec.text`), by which the link is known in cases, files and tables,
+and which is read as the same link again; what is impossible is refused before anything is made.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tinygram_bench.model.units import (
 LOOPBACK = "loopback"
 VETH = "veth"
 REMOTE = "remote"
-"""What lies between this host and that of `--server`."""
+"""The link between this host and that of `--server`."""
 _UNDELAYED = (LOOPBACK, VETH, REMOTE)
 
 _MAX_DELAY_NS = 10_000_000_000
@@ -45,12 +45,13 @@ _QUEUED_NS = 10_000_000
 
 
 class LinkSpec(Struct, frozen=True):
-    """A link. `loopback`, `veth` and `remote`, which are not emulated, only have a name and an MTU.
+    """A link. `loopback`, `veth` and `remote` are not emulated: they have only a name and an MTU.
 
-    `rtt_ns`: there and back, of a packet that waits for no other, without the time that its bits
-    are on the line. `jitter_ns`: in each direction a packet takes up to so much longer, uniform,
-    order kept. `loss`: the share of packets lost in each direction. `queue_bytes`: what may wait
-    for the line, in packets and ETHERNET_BYTES each; what finds no room is dropped.
+    `rtt_ns`: there and back, for a packet that waits for no other, without the time that its bits
+    are on the line. `jitter_ns`: in each direction a packet takes up to this much longer,
+    uniformly, and order is kept. `loss`: the share of packets lost in each direction.
+    `queue_bytes`: what may wait for the line, in packets and ETHERNET_BYTES each; what finds no
+    room is dropped.
     """
 
     text: str
@@ -63,7 +64,7 @@ class LinkSpec(Struct, frozen=True):
 
     @property
     def is_emulated(self) -> bool:
-        """Whether it has delay, bandwidth and loss."""
+        """Whether the link has delay, bandwidth and loss."""
         return self.text not in _UNDELAYED
 
     @property
@@ -73,7 +74,7 @@ class LinkSpec(Struct, frozen=True):
 
     @property
     def is_remote(self) -> bool:
-        """Whether its far host is another machine, so that nobody here makes it."""
+        """Whether its far host is another machine, so that the link is not made here."""
         return self.text == REMOTE
 
     @property
@@ -119,12 +120,12 @@ def parse_link(text: str) -> LinkSpec:
 
 
 def parse_links(texts: Sequence[str] | None) -> list[LinkSpec]:
-    """Each link once, in the order given; loopback where none is. Raises UsageError."""
+    """Read links, each once, in the order given; without any, loopback. Raises UsageError."""
     return list({link.text: link for link in map(parse_link, texts or [LOOPBACK])}.values())
 
 
 def _custom(text: str, name: str | None) -> LinkSpec:
-    """`name` None: it is known by its values, in the order of `_KEYS`."""
+    """Read a custom link. `name` None: its name is made of its values, in the order of `_KEYS`."""
     values = _values(text)
     if "rtt" not in values:
         raise UsageError(f"the link {text!r} has no rtt: for example rtt=1ms,{text}")
@@ -172,7 +173,7 @@ def _values(text: str) -> dict[str, int | Fraction]:
 
 
 def _default_queue_bytes(bits_per_s: int | Fraction | None, round_trip_ns: int) -> int:
-    """What the line carries in a round trip, or in 10 ms if that is more: a burst fits."""
+    """What the line carries in a round trip, or in 10 ms if that is more, so that a burst fits."""
     if bits_per_s is None:
         return _LEAST_QUEUE_BYTES
     on_the_way = bits_per_s * max(round_trip_ns, _QUEUED_NS) // 8_000_000_000
@@ -234,7 +235,7 @@ def _loss(text: str) -> Fraction:
 
 
 def _queue_bytes(text: str) -> int:
-    # Links are written in small letters, as tc(8) takes them: 256kb.
+    # Units of links may be written in small letters, as for tc(8): 256kb.
     number = text.rstrip(ascii_letters)
     unit = text[len(number) :]
     known = number + _QUEUE_UNITS.get(unit.lower(), unit)
@@ -250,7 +251,7 @@ def _mtu_bytes(text: str) -> int:
 
 
 def _is_nothing(text: str) -> bool:
-    """Whether it is 0 of any unit, which is in no range that does not say so."""
+    """Whether the text is 0 of any unit, which is only valid where a range includes 0."""
     return _NOTHING.fullmatch(text) is not None
 
 

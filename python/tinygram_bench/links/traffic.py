@@ -10,10 +10,10 @@ from tinygram_bench._native import Histogram
 
 
 class Traffic(Struct, frozen=True):
-    """Named counts, and how late packets were, where that is known.
+    """Counts by name, and how late packets were, where that is known.
 
-    `stood_still_ns`: from when until when the link carried nothing, as its relay had no core: times
-    of CLOCK_MONOTONIC; None where nothing could stand still.
+    `stood_still_ns`: begin and end of each time in which the link carried nothing, because its
+    relay had no core, in ns of CLOCK_MONOTONIC; None where that cannot happen.
     """
 
     counters: dict[str, int] = field(default_factory=dict)
@@ -22,7 +22,7 @@ class Traffic(Struct, frozen=True):
 
 
 class TrafficMeter:
-    """Counts the traffic since it was last asked; at first, since it was made."""
+    """Counts the traffic since the last `take`; at first, since the meter was made."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class TrafficMeter:
         take_lateness: Callable[[], Histogram | None] = lambda: None,
         take_stood_still_ns: Callable[[], Sequence[tuple[int, int]] | None] = lambda: None,
     ) -> None:
-        """`read`: the counters so far. What is taken is new since it was last taken."""
+        """`read`: the counters so far. Each `take_…` returns what is new since its last call."""
         self._read = read
         self._take_lateness = take_lateness
         self._take_stood_still_ns = take_stood_still_ns
@@ -40,7 +40,7 @@ class TrafficMeter:
         take_stood_still_ns()
 
     def take(self) -> Traffic:
-        """The traffic since the last call. Raises what `read` raises."""
+        """The traffic since the last call. Raises the errors of `read`."""
         now, before = self._read(), self._before
         self._before = now
         counters = {name: now[name] - before[name] for name in now}

@@ -1,4 +1,7 @@
-"""A sender's messages for an event loop; apart from source.py, for others start without asyncio."""
+"""A sender's messages for an event loop.
+
+This is not in source.py, because other senders start without asyncio.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from tinygram_bench.loads.source import SETTLE_STEP_S, Source
 
 
 class AsyncSource:
-    """The same messages for an event loop: it waits for due times with a timerfd."""
+    """A `Source` for an event loop: it waits for due times with a timerfd."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -44,7 +47,7 @@ class AsyncSource:
         return source.due_messages(first, last)
 
     async def _rest(self) -> None:
-        """Wait until the messages may end, all having been handed over."""
+        """Wait until the messages may end, after all were handed over."""
         while left_ns := self._source.rest_ns():
             await asyncio.sleep(left_ns / 1e9)
 

@@ -1,4 +1,4 @@
-"""When a sender that is flat out may hand over messages: in the first part of each slice."""
+"""When a flat-out sender may hand over messages: in the first part of each slice."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class Openings:
     """The openings of one thread; the clock starts with `start`."""
 
     def __init__(self, begins_ns: Sequence[int], open_ns: int) -> None:
-        """`begins_ns`: when each begins after the start. `open_ns`: how long it lasts."""
+        """`begins_ns`: when each opening begins after the start. `open_ns`: how long each lasts."""
         self._begins_ns = begins_ns
         self._open_ns = open_ns
         self._start_ns = 0
@@ -23,11 +23,11 @@ class Openings:
         return self._begins_ns, self._open_ns, 0
 
     def start(self, start_ns: int) -> None:
-        """`start_ns` is a time of CLOCK_MONOTONIC."""
+        """Start the clock; `start_ns` is a time of CLOCK_MONOTONIC."""
         self._start_ns = start_ns
 
     def wait_ns(self) -> int | None:
-        """How long to wait until messages may be handed over: 0, now; None: never again."""
+        """How long to wait until messages may be handed over, in ns; 0: now; None: never again."""
         now_ns = time.monotonic_ns()
         if now_ns < self._until_ns:
             return 0

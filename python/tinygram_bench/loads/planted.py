@@ -21,7 +21,7 @@ class PlantedSource(Source):
         self._sleep_ns = sleep_ns
 
     def _slice(self, first: int, last: int) -> Sequence[bytes]:
-        # The first reading is a slow one, whatever is planted; the next ones are alike.
+        # The first reading of the clock is slow, whatever is planted; the next ones are alike.
         time.monotonic_ns()
         until_ns = time.monotonic_ns() + self._spin_ns * (last - first)
         while time.monotonic_ns() < until_ns:

@@ -1,7 +1,7 @@
-"""Producers: the threads that have messages to send, one or several at the same time.
+"""Producers: one or several threads that hand messages over at the same time.
 
-Laws: message i is producer (i modulo their number)'s; each sends its own in order; the warm-up is
-sent by the thread that starts them.
+Laws: message i belongs to producer i modulo their number; each sends its own messages in order; the
+warm-up is sent by the thread that starts the producers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tinygram_bench.loads.source import Share, Source
 MAX_PRODUCERS = 256
 """The first byte of a message names its producer."""
 MAX_POOL_BYTES = 64 << 20
-"""The limit of all messages that streams are made of, of which each producer must have one."""
+"""The most bytes in a pool of messages, in which each producer must have a message."""
 
 Send = Callable[[bytes], object]
 SendMany = Callable[[Sequence[bytes]], object]
@@ -26,10 +26,10 @@ def produce(
     is_over: Callable[[], bool] = lambda: False,
     send_many: SendMany | None = None,
 ) -> None:
-    """Call `send` with every message, from this thread or, where there are several, from theirs.
+    """Call `send` with every message, from this thread, or from those of several producers.
 
-    `send_many`: is called with each list of messages that are handed over at one instant, in place
-    of `send`. Each producer stops when `is_over`. Raises what `send` raised first.
+    `send_many`: called in place of `send`, with each list of messages that are handed over at one
+    instant. Each producer stops when `is_over`. Raises the first error of `send`.
     """
     if not source.shares:
         while not is_over() and (burst := source.next_burst()) is not None:

@@ -1,7 +1,7 @@
 """Where a sender's messages come from: burst by burst, flat out or when they are due.
 
-Laws: the same messages for every case; the first ones warm the connection up and are not
-measured; before the clock starts they have all arrived; while it runs, nothing here computes
+Laws: the messages are the same for every case; the first ones warm the connection up and are not
+measured; they have all arrived before the clock starts; while it runs, nothing here computes
 statistics. A runtime asks for bursts until there is none left.
 """
 
@@ -25,7 +25,7 @@ _SETTLE_LIMIT_NS = 10_000_000_000
 
 class Bursts(Protocol):
     def next_burst(self, until_ns: int | None = None) -> Sequence[bytes] | None:
-        """Wait for messages; empty when `until_ns` came first, None at the end.
+        """Wait for the next messages; empty when `until_ns` came first, None at the end.
 
         Times are CLOCK_MONOTONIC in nanoseconds.
         """
@@ -39,7 +39,7 @@ class AwaitableBursts(Protocol):
 def message_pool(
     seed: int, min_bytes: int, max_bytes: int, producers: int = 1, connections: int = 1
 ) -> MessagePool:
-    """The pool of those messages, made once for all runs of a process."""
+    """The pool of such messages, made once for all runs of a process."""
     return MessagePool(seed, min_bytes, max_bytes, producers, connections)
 
 
@@ -49,8 +49,9 @@ def _messages_of(pool: MessagePool) -> list[bytes]:
 
 
 def _waited(wait_ns: Callable[[], int | None], until_ns: int | None = None) -> int | None:
-    """Sleep as long as `wait_ns` says, or until `until_ns`; what it says then: 0 or None, or more
-    where `until_ns` came first.
+    """Sleep as long as `wait_ns` says, or until `until_ns`.
+
+    Returns what `wait_ns` says then: 0 or None, or more where `until_ns` came first.
     """
     while left_ns := wait_ns():
         sleep_ns = left_ns
@@ -65,7 +66,7 @@ def _waited(wait_ns: Callable[[], int | None], until_ns: int | None = None) -> i
 def _repeated(messages: list[bytes], first: int, last: int) -> list[bytes]:
     """Messages `first` … `last` − 1 of a stream that repeats these without end.
 
-    They are copied in slices: what Python does for each of them would be measured with the sender.
+    They are copied in slices: work in Python for each one would be measured with the sender.
     """
     start = first % len(messages)
     found = messages[start : start + last - first]
@@ -86,7 +87,7 @@ class Share:
         pacer: Pacer | None,
         openings: Openings | None = None,
     ) -> None:
-        """`messages`: the pool's. `pacer` has the times of these alone; None: flat out.
+        """`messages`: the pool's. `pacer` has the times of this share only; None: flat out.
 
         `openings`: when messages are handed over flat out, None: always.
         """
@@ -96,7 +97,7 @@ class Share:
         self.pacer = pacer
         self.openings = openings
         self.hand_overs_ns = array("Q")
-        """When messages were handed over: paced each, flat out the first of each 64."""
+        """When messages were handed over: paced, each one; flat out, the first of each 64."""
 
     @property
     def handed_over(self) -> int:
@@ -111,7 +112,7 @@ class Share:
     ) -> None:
         """Call `send` with each message, flat out or when it is due, until `is_over`.
 
-        `send_many`: is called with all that are due at an instant, in place of `send`.
+        `send_many`: called in place of `send`, with all messages that are due at an instant.
         """
         note = self.hand_overs_ns.append
         while (burst := self._next_burst()) and not is_over():
@@ -144,14 +145,14 @@ class Share:
 class Source:
     """The messages of one run.
 
-    `pool`: the messages. `warm_up`: how many go ahead unmeasured.
+    `pool`: the messages. `warm_up`: how many precede the measured ones.
     `count`: how many are measured; `pacer` says when each is due, None: flat out.
     `has_settled`: whether all warm-up messages have arrived. `on_start`: called when the clock is
     about to start; it may say when that is (CLOCK_MONOTONIC, ns). Raises TimeoutError when the
     warm-up does not arrive within 10 s and the strategy's hold. `flat_out_burst`: how many messages
     are handed over at one instant flat out; it divides 64. `openings`: when messages are handed
     over flat out, None: always; then fewer than `count` may be measured. `over_ns`: how long after
-    the start they end at the earliest, also where the last one was handed over before.
+    the start the messages end at the earliest, even if the last one was handed over before.
     """
 
     def __init__(
@@ -208,28 +209,28 @@ class Source:
         return burst if burst is not None else self._ended(until_ns)
 
     def _ended(self, until_ns: int | None) -> Sequence[bytes] | None:
-        """All is handed over: None once the messages may end, empty when `until_ns` came first."""
+        """When all is handed over: None once messages may end, empty when `until_ns` came first."""
         return () if _waited(self.rest_ns, until_ns) else None
 
     def rest(self) -> None:
-        """Sleep until the messages may end, all having been handed over."""
+        """Sleep until the messages may end, after all were handed over."""
         _waited(self.rest_ns)
 
     def rest_ns(self) -> int:
-        """How long it is until the messages may end; 0: they may."""
+        """How long it is until the messages may end, in ns; 0: they may."""
         if self.start_ns is None:
             return 0
         return max(0, self.start_ns + self._over_ns - time.monotonic_ns())
 
     def wait_started(self) -> Pacer | None:
-        """Block until the clock has started; for a sender that sent the warm-up by itself."""
+        """Block until the clock has started, for a sender that has sent the warm-up itself."""
         self._next = self._warm_up
         while not self.start_when_settled():
             time.sleep(SETTLE_STEP_S)
         return self.pacer
 
     def warm_up(self) -> Iterator[bytes]:
-        """The messages that go ahead, for a sender that sends them by itself."""
+        """The messages of the warm-up, for a sender that sends them itself."""
         return (self._messages[index % len(self._messages)] for index in range(self._warm_up))
 
     @property
@@ -276,13 +277,13 @@ class Source:
 
     def due_messages(self, first: int, last: int) -> Sequence[bytes] | None:
         """Messages `first` … `last` − 1 of the schedule; None when there are no more."""
-        # This runs between the due time and the write: it does as little as possible.
+        # This runs between the due time and the write, so it does as little as possible.
         if first == last and self.pacer is not None and self.pacer.is_finished:
             return None
         return self._slice(self._warm_up + first, self._warm_up + last)
 
     def next_flat_out(self) -> Sequence[bytes] | None:
-        """The next messages of the warm-up, or of those that wait for nothing; None: no more."""
+        """The next messages of the warm-up, or of a flat-out stream; None: there are no more."""
         first = self._next
         if first == self.measured[1]:
             return None

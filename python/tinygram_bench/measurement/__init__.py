@@ -1,1 +1,1 @@
-"""A plan is run, and its result recorded as it grows."""
+"""Runs a plan, and records its result as it grows."""

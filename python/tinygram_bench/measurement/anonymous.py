@@ -19,7 +19,7 @@ import msgspec
 from tinygram_bench.model.result import Result
 
 LEFT_OUT = "<anonymous>"
-"""Stands in place of what is left out."""
+"""The text in place of what is left out."""
 _PATH = re.compile(r"(?<![\w.>%])~?/(?:[^\s/'\\\":;,()|]+/)+(?=[^\s/'\\\":;,()|])")
 _ADDRESS = re.compile(r"(?!127\.|localhost\b)[\w.\-]+(?=:[0-9]{1,5}\b)")
 _FILES = ("--json", "--resume")
@@ -85,7 +85,7 @@ def _given(result: Result) -> dict[str, str]:
 
 
 def _numbered_hosts(result: Result) -> dict[str, str]:
-    """The hosts of a cluster, each by a number of its own."""
+    """Hosts of a cluster → names with a number, in the order of their appearance."""
     rows = [row for run in result.runs for row in run.hosts]
     hosts = dict.fromkeys([*(row.server for row in rows), *(row.host for row in rows)])
     told = result.environment.get("cluster", ())

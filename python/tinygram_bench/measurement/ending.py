@@ -1,7 +1,7 @@
-"""When a measurement ends whose plan does not only count rounds (decision 0024).
+"""Decides when a measurement ends whose number of rounds is not fixed (decision 0024).
 
-With `until_share` it looks after 8, 12, 18, 27 and 40 rounds whether every comparison is as narrow;
-the end of `max_time_ns` is the next look. Each look is paid for: its intervals are wider
+With `until_share`, it looks after 8, 12, 18, 27 and 40 rounds whether every comparison is narrow
+enough; the end of `max_time_ns` is the next look. Each look has its price: intervals are wider
 (statistics/figures/intervals.py).
 """
 
@@ -22,7 +22,7 @@ Compared = Callable[[Plan, Sequence[Run]], Iterable[Sequence[float]]]
 
 
 def may_end_early(plan: Plan) -> bool:
-    """Whether it may have fewer rounds than the plan says."""
+    """Whether a measurement may have fewer rounds than its plan says."""
     return plan.until_share is not None or plan.max_time_ns is not None
 
 
@@ -31,7 +31,7 @@ def compared(plan: Plan, runs: Sequence[Run]) -> Iterable[Sequence[float]]:
 
 
 class RoundTimes:
-    """How long rounds take, of those that this process makes; the time begins with the first."""
+    """How long the rounds of this process take; the time begins with the first one."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -40,7 +40,7 @@ class RoundTimes:
         self._longest_s = 0.0
 
     def round_begins(self) -> None:
-        """Take note that a round begins, and the one before is over."""
+        """Note that a round begins, and that the one before it is over."""
         now_s = self._clock()
         if self._began_s is None:
             self._began_s = now_s
@@ -49,7 +49,7 @@ class RoundTimes:
         self._round_began_s = now_s
 
     def is_late(self, max_time_ns: int | None) -> bool:
-        """Whether the round that begins, as long as the longest one, would take too long."""
+        """Whether the round that begins would end too late if it took as long as the longest."""
         if max_time_ns is None or self._began_s is None:
             return False
         passed_s = self._round_began_s - self._began_s
@@ -71,15 +71,15 @@ class Ends:
         self._times = RoundTimes(clock)
 
     def is_over(self, round: int, runs: Sequence[Run]) -> bool:
-        """Whether it ends with so many rounds; see `IsOver`.
+        """Whether the plan ends after this many rounds; see `IsOver`.
 
-        The time begins with the first call. That of rounds which an earlier process made is over.
+        The time begins with the first call: rounds of an earlier process do not count.
         """
         if not may_end_early(self._plan):
             return False
         self._times.round_begins()
         if any(run.round >= round for run in runs):
-            return False  # It goes on with later rounds.
+            return False  # There are runs of later rounds already.
         is_late = self._times.is_late(self._plan.max_time_ns)
         cause: Literal["narrow", "time", "rounds"]
         if (round in LOOKS or is_late) and self._is_narrow(runs):

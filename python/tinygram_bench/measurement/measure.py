@@ -36,9 +36,9 @@ from tinygram_bench.runs.rounds import Order, ordered, run_plan
 class Measurement(Struct, frozen=True):
     """The outcome of a measurement.
 
-    `result` is None where it was interrupted before a run was finished: then the destination holds
-    what it held. `output_error`: why the result is not saved at its destination. `is_new` is False
-    where the file to resume was finished, so that nothing was run.
+    `result` is None where the measurement was interrupted before a run was finished: then the
+    destination holds what it held before. `output_error`: why the result is not saved at its
+    destination. `is_new` is False where the file to resume was finished, so that nothing was run.
     """
 
     result: Result | None
@@ -50,8 +50,8 @@ class Measurement(Struct, frozen=True):
 class Study(Struct, frozen=True):
     """The choices that a study makes: which cases a round has, and when no more runs begin.
 
-    `about` is kept in the result's environment, as `study`. A study judges its runs itself: there
-    are no summaries and verdicts but those that `sum_up` gives a result.
+    `about` is kept in the result's environment, as `study`. A study judges its runs itself: the
+    only summaries and verdicts are those that `sum_up` gives a result.
     """
 
     about: dict[str, Any]
@@ -79,19 +79,17 @@ def measure(
 ) -> Measurement:
     """Run the plan, and save its result after every round.
 
-    KeyboardInterrupt, which Ctrl-C, SIGTERM and SIGHUP raise under `INTERRUPTS.handled`, ends it
-    early: the runs that are finished are kept.
-    `is_quiet`: without progress. `is_awake`: no core sleeps meanwhile. `waits`: another
-    measurement on the same cores is waited for; otherwise it is told, and in the runs' warnings.
-    `command`: the words that asked for it, kept in the result.
-    `network`: what the environment says of where the runs were, if it is no network of their own.
-    `elsewhere`: what the environment has of other machines at which far ends are, None: there are
-    none.
-    `peers`: other programs in the same rounds, whose failures are told and do not fail ours.
-    `study`: what a study decides by itself. `sweeping`: what makes `plan` grow.
-    `live`: the bench's, for what is told while cases take turns.
-    `check` comes before the first run, and raises UsageError where none can succeed. Raises
-    UsageError where keeping cores awake is not permitted, too.
+    KeyboardInterrupt, which Ctrl-C, SIGTERM and SIGHUP raise under `INTERRUPTS.handled`, ends the
+    measurement early: the finished runs are kept. `is_quiet`: without progress. `is_awake`: no core
+    sleeps meanwhile. `waits`: another measurement on the same cores is waited for; otherwise it is
+    only told, in the runs' warnings too. `command`: the words of the command line, kept in the
+    result. `network`: how the environment names the runs' network, if they have none of their own.
+    `elsewhere`: what the environment has of other machines that have the far ends; None: there are
+    none. `peers`: other programs in the same rounds, whose failures are told and do not fail ours.
+    `study`: what a study decides by itself. `sweeping`: what makes `plan` grow. `live`: the bench's
+    `Live`, for progress while cases take turns. `check` is called before the first run, and raises
+    UsageError where no run can succeed. Also raises UsageError where keeping cores awake is not
+    permitted.
     """
     running = plan if peers is None else peers.plan
     earlier = _earlier_runs(plan, destination, peers)
@@ -151,7 +149,7 @@ def measure(
             try:
                 is_last = ends.is_over(rounds, _own(runs, peers))
             except Exception:
-                # Such as a point of a sweep that cannot be measured: what is finished is kept.
+                # For example, a point of a sweep cannot be measured: finished runs are kept.
                 if runs:
                     with INTERRUPTS.held():
                         _, unsaved = recording.finish(runs, None)
@@ -196,12 +194,12 @@ def _tell(text: str) -> None:
 
 @contextmanager
 def cores_as_asked(is_asked: bool, plan: Plan) -> Iterator[None]:
-    """Keep the cores awake where that is asked for; over emulated links wherever it is permitted.
+    """Keep the cores awake where that is asked for, and over emulated links where it is permitted.
 
-    A core that sleeps between two packets wakes up when a virtual machine's host lets it, which may
-    take longer than a packet on the link.
+    A core that sleeps between two packets wakes up when the host of its virtual machine lets it,
+    which may take longer than a packet's time on the link.
     """
-    # Unasked it would keep one of two hosts awake, and let the other one sleep.
+    # With two hosts, doing it unasked would keep one awake, and let the other one sleep.
     if not is_asked and all(case.link in (LOOPBACK, REMOTE) for case in plan.cases):
         yield
         return
@@ -217,7 +215,7 @@ def cores_as_asked(is_asked: bool, plan: Plan) -> Iterator[None]:
 def environment_of(plan: Plan, named: str | None) -> dict[str, Any]:
     """The environment in a network like that of the runs: a new one has its own settings.
 
-    `named`: what it says of where the runs are, if they are in no network of their own.
+    `named`: how it names the runs' network, if they have none of their own.
     """
     any_case = plan.cases[0]
     where = placement(any_case.placement)

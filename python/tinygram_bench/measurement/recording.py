@@ -1,6 +1,6 @@
 """The result of a measurement while it grows: saved after every round, and at the end.
 
-Laws: saving happens between rounds, never in one; what cannot be saved does not end a measurement,
+Laws: saving happens between rounds, never during one; a failure to save does not end a measurement,
 and is told at once; at the end the tables are printed whether or not the result could be saved.
 """
 
@@ -35,11 +35,11 @@ from tinygram_bench.runs.progress import Progress
 from tinygram_bench.statistics import compare, summarise
 
 _MOST_OF_A_ROUND = 0.1
-"""Rounds are followed by summaries while these take at most this share of a round's time."""
+"""Results are summed up after a round while that takes at most this share of a round's time."""
 
 
 class Recording:
-    """Records the runs of `plan`; `found` is the environment that they are made in.
+    """Records the runs of `plan`; `found` is the environment in which they are made.
 
     `peers`: other programs in the same rounds. `sum_up`: gives the result its summaries, verdicts
     and answer.
@@ -99,13 +99,13 @@ class Recording:
         self._round_began_s = time.monotonic()
 
     def grow(self, plan: Plan) -> None:
-        """Go on with a plan that has more cases, and more rounds."""
+        """Replace the plan by one that has more cases, and more rounds."""
         self._plan = plan
 
     def finish(
         self, runs: Sequence[Run], ending: Ending | None
     ) -> tuple[Result, OutputError | None]:
-        """Save everything; returns the result, and why it is not saved at its destination."""
+        """Save everything; return the result, and why it could not be saved at its destination."""
         result = self.result_of(runs, ending)
         try:
             self._destination.save(result)
@@ -116,7 +116,7 @@ class Recording:
     def result_of(
         self, runs: Sequence[Run], ending: Ending | None = None, *, is_summed_up: bool = True
     ) -> Result:
-        """The result of `runs`: with summaries, verdicts and answer or, unfinished, without."""
+        """The result of `runs`: with summaries, verdicts and answer if `is_summed_up`."""
         own, cross_check = tuple(runs), None
         if self._peers is not None:
             own, cross_check = self._peers.without_peers(runs), self._peers.found()

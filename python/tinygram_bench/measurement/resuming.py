@@ -1,9 +1,8 @@
 """The runs that `--resume FILE` keeps, and the changes of the environment that forbid resuming.
 
-Laws: what is measured on another machine, or by another tinygram or Python, does not go into one
-result; a lesser difference is a warning on every run that was made under it; a round that was not
-finished is run afresh, for its cases are compared with each other, and its rest may come days
-later.
+Laws: one result never mixes runs of two machines, or of two versions of tinygram or Python; a
+lesser difference is a warning on every run that was made under it; an unfinished round is run
+afresh, because its cases are compared with each other, and its rest may come days later.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ def check_plan(earlier: Result, plan: Plan, file: Path) -> None:
     """Raises UsageError unless the file's options give the same plan here as when it was begun."""
     before = earlier.plan
     if before.sweep is not None and plan.sweep is not None:
-        # It has grown.
+        # The earlier plan has grown.
         known = before.cases[: len(plan.cases)]
         if asked_alike(before.sweep, plan.sweep) and (known, before.seed) == (
             plan.cases,
@@ -77,7 +76,7 @@ def check_plan(earlier: Result, plan: Plan, file: Path) -> None:
 def differences(earlier: Result, found: Mapping[str, Any], file: Path) -> dict[str, Any]:
     """The facts of the environment that have changed since `earlier` was begun.
 
-    Raises UsageError where figures of both are not comparable.
+    Raises UsageError where figures from before and after are not comparable.
     """
     facts = {
         name: value

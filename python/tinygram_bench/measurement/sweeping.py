@@ -1,8 +1,8 @@
 """A sweep: a plan that grows while it runs (decision 0032).
 
-Laws: the next points follow from the plan and the runs alone, so that a measurement that goes on
-with `--resume` goes on as if nothing had been; a point is measured in the rounds of one step, all
-its ways beside each other.
+Laws: the next points follow from the plan and the runs alone, so that a measurement resumed with
+`--resume` goes on as if it had not been interrupted; a point is measured in the rounds of one step,
+all its ways beside each other.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PlanAt = Callable[[float], Plan]
 class Sweeping:
     """The plan of a sweep so far; `ending` says why it has no more points.
 
-    `plan_at` gives the same cases for every value, but for the value.
+    `plan_at` gives the same cases for every value, apart from the value itself.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Sweeping:
         see: Callable[[Plan, Sequence[Run]], Seen] = seen_in,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """With the first points. Raises UsageError where no way has the parameter."""
+        """Begin with the first points. Raises UsageError where no way has the parameter."""
         self._plan_at = plan_at
         self._see = see
         self._times = RoundTimes(clock)
@@ -51,14 +51,14 @@ class Sweeping:
 
     @property
     def most_rounds(self) -> int:
-        """How many rounds there are at most: a step adds a point at least."""
+        """The largest possible number of rounds: each step adds at least one point."""
         sweep = self._sweep
         first = len(first_values(sweep.low, sweep.high))
         return sweep.rounds * (1 + max(0, MOST_POINTS - first))
 
     @property
     def most_runs(self) -> int:
-        """How many runs there are at most."""
+        """The largest possible number of runs."""
         sweep = self._sweep
         of_a_point = len(sweep.points[0].case_ids)
         references = len(self.plan.cases) - len(sweep.swept_ids)
@@ -70,17 +70,17 @@ class Sweeping:
         self.plan = earlier
 
     def order(self, _plan: Plan, round: int, _finished: Sequence[Run]) -> list[Case]:
-        """The cases of a round in their order: the same for the same seed."""
+        """The cases of a round in a random order, which is the same for the same seed."""
         return ordered(self.plan, round)
 
     def is_over(self, round: int, runs: Sequence[Run]) -> bool:
-        """Whether the sweep ends with so many rounds; where a step ends, the next one is added.
+        """Whether the sweep ends after this many rounds; where a step ends, the next one is added.
 
-        Time is looked at as with `--max-time` in general (ending.py).
+        The time is judged as with any `--max-time` (ending.py).
         """
         self._times.round_begins()
         if any(run.round >= round for run in runs):
-            return False  # It goes on with later rounds.
+            return False  # There are runs of later rounds already.
         if round == self.plan.rounds:
             values = next_values(self._see(self.plan, runs))
             if not values:

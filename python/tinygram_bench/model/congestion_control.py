@@ -2,6 +2,7 @@
 
 DEFAULT_CONGESTION_CONTROL = "cubic"
 UNPACED_CONGESTION_CONTROLS = (DEFAULT_CONGESTION_CONTROL, "reno")
-"""Tried in turn where none is asked for. BBR would pace, at a rate that it has not measured yet."""
+"""Tried in this order where the user names none. BBR is not among them: it would pace, at a rate
+that it has not measured yet."""
 ALLOWED_SYSCTL = "net.ipv4.tcp_allowed_congestion_control"
-"""The setting that lists those which users without CAP_NET_ADMIN may choose."""
+"""The sysctl that lists the congestion controls which users without CAP_NET_ADMIN may choose."""

@@ -8,7 +8,7 @@ _SWITCHES = ("pacer_sleeps", "flat_out_burst")
 
 
 def from_version_1(document: Any) -> Any:
-    """A document of version 1 as one of version 2. Raises LookupError and TypeError for none.
+    """A document of version 1, converted to version 2. Raises LookupError or TypeError for others.
 
     In version 1 a case's parameters did not say of which workload they are, the switches of studies
     stood among the others, and sizes to predict were one text.
@@ -20,7 +20,7 @@ def from_version_1(document: Any) -> Any:
         parameters = case["parameters"]
         parameters["workload"] = case["workload"]
         if parameters.get("withholds") is False:
-            del parameters["withholds"]  # A switch that is gone; where it was on, none can be read.
+            del parameters["withholds"]  # A former switch; a file where it was on cannot be read.
         study = {name: parameters.pop(name) for name in _SWITCHES if name in parameters}
         if study:
             parameters["study"] = study

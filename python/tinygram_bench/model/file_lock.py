@@ -1,8 +1,8 @@
-"""Whether a measurement is writing a result file: it tells by a lock that ends with its process.
+"""The lock on a result file that a measurement is writing; it ends with the process.
 
 The lock (flock(2)) is on the file itself. Saving puts a new file in the place of the old one, so
-the new one is locked before it gets its name: at no time has the name a file that is not locked.
-Where the file system has no locks nothing is known, and nothing is refused.
+the new file is locked before it gets that name: the name never belongs to an unlocked file. On a
+file system without locks, nothing is known and nothing is refused.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class FileLock:
         self._fd: int | None = None
 
     def take(self, path: Path) -> bool:
-        """Lock the file that has this name; False where another has locked it."""
+        """Lock the file of this name; False where it is locked already."""
         while True:
             try:
                 fd = _locked(path)
@@ -34,7 +34,9 @@ class FileLock:
 
     @contextmanager
     def passed_to(self, path: Path) -> Iterator[None]:
-        """Lock this file as well; at the block's end it alone, after an exception the former."""
+        """Lock this file as well. After the block only this lock is left, after an exception the
+        other.
+        """
         fd = _locked(path)
         try:
             yield
@@ -45,7 +47,7 @@ class FileLock:
         self._keep(fd)
 
     def close(self) -> None:
-        """Lock nothing any more."""
+        """Release the lock, if there is one."""
         self._keep(None)
 
     def _keep(self, fd: int | None) -> None:
@@ -55,9 +57,9 @@ class FileLock:
 
 
 def _locked(path: Path) -> int | None:
-    """A descriptor of the file, locked; None where it cannot be opened or locked.
+    """A descriptor of the file, which is then locked; None where it cannot be opened or locked.
 
-    Raises BlockingIOError where another has locked it.
+    Raises BlockingIOError where the file is locked already.
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)

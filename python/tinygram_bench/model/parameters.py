@@ -1,6 +1,7 @@
-"""The other parameters of a case: a value of its own type for each workload.
+"""The remaining parameters of a case: each workload has a type of its own for them.
 
-To add a workload: a subclass of `Parameters` with its name as the tag, in `AnyParameters`.
+To add a workload, write a subclass of `Parameters` whose tag is the workload's name, and add it to
+`AnyParameters`.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ Direction = Literal["forward", "reverse"]
 class Parameters(Value, frozen=True, tag_field="workload", omit_defaults=True, kw_only=True):
     """Parameters of every workload.
 
-    `probe_ns`: the interval of samples of what the kernel holds; None: there are none.
-    `link_backend`: what emulates the link; None: it is not emulated. `slice_ns`: how long the
-    case's turns are, beside the other cases of its load; None: it has no slices.
+    `probe_ns`: the interval at which what the kernel holds is sampled; None: no samples.
+    `link_backend`: the backend that emulates the link; None: the link is not emulated. `slice_ns`:
+    the length of the case's slices, beside the other cases of its load; None: it has no slices.
     """
 
     congestion_control: str
@@ -38,13 +39,13 @@ class Parameters(Value, frozen=True, tag_field="workload", omit_defaults=True, k
 
 
 class StudySwitches(Value, frozen=True, omit_defaults=True, kw_only=True):
-    """Switches that studies set, and no command does.
+    """Switches that only studies set: no command has them.
 
     `pacer_sleeps`: the pacer does not spin. `flat_out_burst`: messages that are handed over at one
-    instant. `pushes_out`: at a rate, what Nagle's algorithm withholds when a slice's last
-    message has been sent leaves then, so that nobody waits for it.
-    Planted differences: `spin_ns`, `sleep_ns` (loads/planted.py), and `more_bytes`, by which each
-    message is longer than the case says.
+    instant. `pushes_out`: at a rate, what Nagle's algorithm still withholds after a slice's last
+    message is made to leave at once, so that nobody waits for it. `spin_ns`, `sleep_ns`
+    (loads/planted.py) and `more_bytes`, by which each message is longer than the case says, are
+    planted differences.
     """
 
     pacer_sleeps: bool = False
@@ -58,10 +59,10 @@ class StudySwitches(Value, frozen=True, omit_defaults=True, kw_only=True):
 class StreamParameters(Parameters, frozen=True, tag="stream", kw_only=True):
     """Parameters of `stream`.
 
-    `duration_ns`: how long messages are sent in each run; None where all `messages` go flat out,
-    which are otherwise as many as there may be at most. `tls`: over TLS 1.3.
-    `direction`: which end sends. `bidirectional`: at the same time the other end sends, too, in the
-    case of the other direction.
+    `duration_ns`: how long messages are sent in each run; None where all `messages` are sent flat
+    out. Where there is a duration, `messages` is the most that may be sent. `tls`: over TLS 1.3.
+    `direction`: which end sends. `bidirectional`: the other end sends at the same time, which is
+    the case of the other direction.
     """
 
     messages: int
@@ -80,8 +81,8 @@ class StreamParameters(Parameters, frozen=True, tag="stream", kw_only=True):
 class RrParameters(Parameters, frozen=True, tag="rr", kw_only=True):
     """Parameters of `rr`. `depth` is None where no connection is shared. `tls`: over TLS 1.3.
 
-    `server_strategy` and `backlog` are None for a server that runs already, `server_address` for
-    one of ours; either `calls` or `duration_ns` is None.
+    `server_strategy` and `backlog` are None for a server that runs already, `server_address` for a
+    server of ours; either `calls` or `duration_ns` is None.
     """
 
     connections: str
@@ -125,7 +126,7 @@ class EchoParameters(Parameters, frozen=True, tag="echo", kw_only=True):
 
 
 class SizesParameters(Parameters, frozen=True, tag="sizes", kw_only=True):
-    """Parameters of `sizes`. `part`: what of a local round trip is timed; None: an exchange.
+    """Parameters of `sizes`. `part`: the timed part of a local round trip; None: an exchange.
 
     `alternates`: single samples of all cases of the link take turns; otherwise each run is alone.
     """

@@ -1,7 +1,7 @@
 """Plain text where it is asked for: ASCII in the C locale, no colour and no style with NO_COLOR.
 
 NO_COLOR is the convention of no-color.org; the locale is the first of LC_ALL, LC_CTYPE and LANG
-that is set (POSIX.1-2017, 8.2). What programs read is UTF-8 in every locale.
+that is set (POSIX.1-2017, 8.2). Output for programs is UTF-8 in every locale.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TextIO
 
 LINES = "\n\N{NO-BREAK SPACE}"
-"""What a text of several lines may have besides what Python calls printable."""
+"""What a text of several lines may contain besides the characters that Python calls printable."""
 _ERRORS = "tinygram_ascii"
 _IN_ASCII = {
     "–": "-",
@@ -34,12 +34,12 @@ _IN_ASCII = {
 
 
 def as_ascii(text: str) -> str:
-    """The text with what every terminal can show; `?` stands for any other character."""
+    """The text in ASCII; `?` stands for a character that has no replacement."""
     return text.encode("ascii", _ERRORS).decode("ascii")
 
 
 def printable(text: str, *, kept: str = "") -> str:
-    """The text with no character that could steer a terminal; those of `kept` stay."""
+    """The text without characters that could control a terminal, except those of `kept`."""
     if text.isprintable():
         return text
     return "".join(
@@ -48,7 +48,7 @@ def printable(text: str, *, kept: str = "") -> str:
 
 
 def as_utf8(text: str) -> str:
-    """The text with bytes that are not UTF-8 replaced, as names and arguments may have them."""
+    """The text with bytes that are not UTF-8 replaced: file names and arguments may have some."""
     return text.encode(errors="surrogateescape").decode(errors="replace")
 
 
@@ -66,7 +66,7 @@ def wants_no_style(environment: Mapping[str, str]) -> bool:
 
 
 def write_ascii(stream: TextIO) -> None:
-    """From now on let `stream` write what it is given `as_ascii`."""
+    """From now on let `stream` write all text as `as_ascii` makes it."""
     if hasattr(stream, "reconfigure"):
         stream.reconfigure(encoding="ascii", errors=_ERRORS)
 

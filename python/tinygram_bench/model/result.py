@@ -20,7 +20,7 @@ from tinygram_bench.model.value import Value
 SCHEMA_VERSION = 2
 
 EVERY_FIGURE = ("",)
-"""The prefix for warnings that bar every figure: figures are barred by how their names begin."""
+"""The prefix of a warning that bars every figure; it bars those whose names begin with a prefix."""
 
 
 class MessageBytes(Value, frozen=True):
@@ -33,7 +33,7 @@ class MessageBytes(Value, frozen=True):
 class Case(Value, frozen=True):
     """One point: workload × runtime × implementation × strategy × link × parameters.
 
-    `rate_per_s` and `arrival` are null where the case runs flat out; `burst` too, but of `fanout`.
+    `rate_per_s` and `arrival` are null where the case runs flat out; `burst` too, but in `fanout`.
     """
 
     case_id: str
@@ -76,9 +76,9 @@ class Unavailable(Value, frozen=True):
 class Plan(Value, frozen=True, omit_defaults=True):
     """The runs to make: every case once in each round, each round in its own seeded order.
 
-    It ends before it has all its `rounds` where comparisons are as narrow as `until_share`, half an
-    interval's width ÷ its median, or where another round would take it past `max_time_ns`.
-    With a `sweep` its cases and rounds grow while it runs, and a round has the cases of its step.
+    The plan ends before its last round where all comparisons are as narrow as `until_share` (half
+    an interval's width ÷ its median), or where another round would exceed `max_time_ns`. With a
+    `sweep`, cases and rounds are added while it runs, and a round has the cases of its step.
     """
 
     cases: tuple[Case, ...]
@@ -96,7 +96,7 @@ class Plan(Value, frozen=True, omit_defaults=True):
             raise ValueError("two cases of the plan have the same case_id")
 
     def due(self, round: int) -> tuple[Case, ...]:
-        """The cases that run in that round."""
+        """The cases that run in the given round."""
         if self.sweep is None:
             return self.cases
         sweep = self.sweep
@@ -106,7 +106,7 @@ class Plan(Value, frozen=True, omit_defaults=True):
 class Warning(Value, frozen=True):
     """Something that a reader of the figure must know.
 
-    `figures` are the prefixes of the figures that get no verdict because of it; empty: none.
+    `figures`: prefixes of the names of figures that get no verdict because of it; empty: none.
     """
 
     code: str
@@ -115,12 +115,12 @@ class Warning(Value, frozen=True):
 
 
 class Samples(Value, frozen=True):
-    """What the kernel held of a run's connections, asked every `interval_ns` beside it.
+    """What the kernel held of a run's connections, sampled every `interval_ns` during the run.
 
     `columns`: name → one whole number for each sample. `at_ns` counts from the run's start.
     `client_…` are sums over the ends that connected, `server_…` over those that were accepted;
-    `…_rtt_us` are the largest. Over a link they are those of the client's host alone, without
-    `server_…` and listeners. A run's samples are 512 at most: a longer one's are further apart.
+    `…_rtt_us` are the largest. Over a link only the client's host is sampled, without `server_…`
+    and listeners. A run has at most 512 samples: those of a longer run are further apart.
     """
 
     interval_ns: int
@@ -130,14 +130,14 @@ class Samples(Value, frozen=True):
 class LinkFacts(Value, frozen=True):
     """How the link of a run was made, the same in both directions.
 
-    `meaning`: all that was asked, also where the link is a preset. `device`: what programs see,
-    `tun` or `veth`. `rtt_ns` null: no delay was asked for; `bandwidth_bits_per_s` null: unlimited,
-    and there is no queue. `device_queue_packets`: 0 for a device that hands over at once what it is
-    given; netem's are those on the way, too. `…_rtt_ns` are those of a program that plays ping-pong
-    when the link is up, without jitter and loss, with at most 5 ms each way and at least 10 Mbit/s:
-    what it ought to see, what it saw, and what it saw with half of `excess_ns` taken off each
-    direction. `calibration_age_ns`: how long before that was found, over a link of the same values;
-    0: over this one; null: nothing was taken off.
+    `meaning`: all values that were asked for, also where the link is a preset. `device`: what
+    programs see, `tun` or `veth`. `rtt_ns` null: no delay was asked for; `bandwidth_bits_per_s`
+    null: unlimited, and there is no queue. `device_queue_packets`: 0 for a device that hands
+    packets over at once; netem's queue includes packets on their way. `asked_rtt_ns`,
+    `found_rtt_ns`, `left_rtt_ns`: the round trip of a ping-pong over the new link, without jitter
+    and loss, with at most 5 ms each way and at least 10 Mbit/s: as asked for, as found, and as
+    found with half of `excess_ns` taken off each direction. `calibration_age_ns`: how long ago that
+    excess was found, over a link of the same values; 0: over this one; null: there is none.
     """
 
     meaning: str
@@ -165,9 +165,9 @@ class LinkFacts(Value, frozen=True):
 
 
 class HostRun(Value, frozen=True):
-    """A generator's part in a run of a cluster (`--cluster`); schema/properties.py has more.
+    """A generator's part in a run of a cluster (`--cluster`), as explained in schema/properties.py.
 
-    `throughput_per_s` is only of what is flat out, `latency_…` of what is paced, `call…` of `rr`.
+    Only flat-out runs have `throughput_per_s`, only paced ones `latency_…`, and only `rr` `call…`.
     """
 
     host: str
@@ -194,14 +194,14 @@ class HostRun(Value, frozen=True):
 class Run(Value, frozen=True):
     """The outcome of one case in one round. `failure` is null where the run succeeded.
 
-    `counters` are raw whole numbers, the unit last in the name; null: not known here.
-    `samples` are null unless they were asked for; `link` is null where both ends are on one host.
-    `sample_counts`: how many values each histogram holds; what these are is in schema/figures.py.
-    `slices`: figure → its value in each slice of a run that took turns, or, of percentiles that
-    need more messages, in each block of slices; null where there were too few. Of `sizes`: in each
-    cycle, or in each block of cycles. Of a cluster, rates there are the hosts' sum, `late_us` is
-    the latest host's, and the rest are means over hosts. `hosts`: each generator's part, of a
-    cluster alone. `figures`: of a condensed result alone, in place of histograms and slices.
+    `counters` are raw whole numbers, the unit last in the name; null: not known here. `samples` are
+    null unless they were asked for; `link` is null where both ends are on one host.
+    `sample_counts`: how many values each histogram holds; schema/figures.py says what they are.
+    `slices`: figure → its value in each slice of a run that took turns, or, for percentiles that
+    need more messages, in each block of slices; null where there were too few. For `sizes`: in each
+    cycle, or block of cycles. For a cluster, rates there are the hosts' sum, `late_us` is the
+    latest host's, and the rest are means over hosts. `hosts`: each generator's part, only for a
+    cluster. `figures`: only in a condensed result, in place of histograms and slices.
     """
 
     case_id: str
@@ -219,14 +219,14 @@ class Run(Value, frozen=True):
 
 
 RunCases = Callable[[Sequence[Case], int], Sequence[Run]]
-"""Runs the cases of a group once in that round: one alone, or several that take turns."""
+"""Runs a group of cases once, in the given round: one alone, or several that take turns."""
 
 
 class Figure(Value, frozen=True):
     """A median over the rounds and the ends of its order-statistic interval.
 
-    Or, for extremes and for percentiles that no round alone supports, that of all rounds' samples
-    together, between the lowest and the highest of the rounds' own values.
+    For extremes, and for percentiles that not every round alone supports, `median` is the value
+    over all rounds' samples together, between the lowest and the highest of the rounds' own values.
     """
 
     median: float
@@ -242,10 +242,9 @@ class Figure(Value, frozen=True):
 class Summary(Value, frozen=True):
     """The statistics over the rounds of one case.
 
-    `figures`: name → figure, null where it cannot be said. `confidence`: how often an interval
-    `low … high` from this many rounds covers the true median (0.984 for seven rounds), at least
-    where the plan has `until_share`; it is not said of the figures that are those of all rounds'
-    samples together (see Figure).
+    `figures`: name → figure, null where it is not known. `confidence`: how often an interval
+    `low … high` from this many rounds covers the true median (0.984 for seven rounds), a lower
+    bound where the plan has `until_share`; not for figures of all rounds' samples together.
     """
 
     case: Case
@@ -259,8 +258,8 @@ class Summary(Value, frozen=True):
 class Verdict(Value, frozen=True):
     """How one figure of a case compares with a baseline's, round by round.
 
-    `ratio` is case ÷ baseline; null where fewer than one round has both. `reason` says why a
-    verdict is `cannot_say`, and `doubt` of which kind that is.
+    `ratio` is case ÷ baseline; null where no round has both. `reason` says why a verdict is
+    `cannot_say`, and `doubt` names the kind of reason.
     """
 
     baseline_case_id: str
@@ -275,9 +274,10 @@ class Verdict(Value, frozen=True):
 class Peer(Value, frozen=True):
     """Another program that does the work of the case `case_id`, in the same rounds.
 
-    `figure` is the one of the case that its own is set against, in the same unit. `version` is what
-    it says of itself, null where it says nothing. In words: `batching`, what becomes of a message's
-    write; `meaning`, what its figure counts; `differences`, what else it does otherwise than we do.
+    `figure`: the case's figure that the peer's is compared with, in the same unit. `version`: as
+    the program reports it, null where it reports none. In words: `batching`, what becomes of a
+    message's write; `meaning`, what the peer's figure counts; `differences`, what else it does
+    differently.
     """
 
     peer_id: str
@@ -294,7 +294,7 @@ class Peer(Value, frozen=True):
 class PeerRun(Value, frozen=True):
     """The outcome of a peer in one round: `value` in the unit of its figure, null if it failed.
 
-    `counters` are the kernel's, of its whole run, and `messages`, as far as it tells them.
+    `counters` are the kernel's, over the whole run, and `messages` where the peer reports them.
     """
 
     peer_id: str
@@ -305,7 +305,7 @@ class PeerRun(Value, frozen=True):
 
 
 class AbsentPeer(Value, frozen=True):
-    """A program that might have been a peer, and why it is none: a verb comes first."""
+    """A program that could have been a peer, and why it is none; `reason` begins with a verb."""
 
     program: str
     reason: str
@@ -320,10 +320,10 @@ class CrossCheck(Value, frozen=True):
 
 
 class Resumption(Value, frozen=True):
-    """That a measurement was ended, and went on with `--resume`.
+    """A continuation, with `--resume`, of a measurement that had ended.
 
-    `started_at` and `host` as of the result; `finished_runs`: how many runs were kept, those of
-    finished rounds. `differs`: the facts of the environment that were others from then on.
+    `started_at` and `host` as in `Result`; `finished_runs`: how many runs were kept, those of
+    finished rounds. `differs`: the facts of the environment that had changed.
     """
 
     started_at: str
@@ -333,11 +333,11 @@ class Resumption(Value, frozen=True):
 
 
 class Ending(Value, frozen=True):
-    """How a measurement ended that might have had fewer rounds, or more.
+    """How a measurement ended whose number of rounds was not fixed.
 
-    `looks`: how many were made, the last one at its end. `cause`: every comparison is as narrow as
-    the plan asks; another round would have taken too long; it has all rounds that the plan has; or
-    a sweep has all the points that it needs. `confidence`: of a comparison that every round has.
+    `looks`: how many were made, the last one at the end. `cause`: every comparison is as narrow as
+    the plan asks; another round would have taken too long; all rounds of the plan were run; or a
+    sweep has all the points that it needs. `confidence`: of a comparison that has every round.
     """
 
     rounds: int
@@ -349,11 +349,11 @@ class Ending(Value, frozen=True):
 class Result(Value, frozen=True):
     """The whole file. `cross_check` is null unless it was asked for.
 
-    `started_at`: when it began, UTC, as ISO 8601 has it; `host`: the host's name, null with
-    `--anonymous`. `answer`: the sentences that say what was found. `resumptions`: when it went on
-    after it had been ended; `environment` is what it was at first. `ending` is null where the plan
-    says how many rounds there are, or where it was interrupted. `is_thinned`, `is_condensed`: it
-    is of a large page, with less in its histograms, or without any (report/page/).
+    `started_at`: when the measurement began, in UTC (ISO 8601); `host`: the host's name, null with
+    `--anonymous`. `answer`: the sentences that say what was found. `resumptions`: each time that it
+    was resumed; `environment` is that of its first start. `ending` is null where the plan fixes the
+    number of rounds, or where it was interrupted. `is_thinned`, `is_condensed`: the result is from
+    a large page, with less in its histograms, or without any (report/page/).
     """
 
     schema_version: int
@@ -373,7 +373,7 @@ class Result(Value, frozen=True):
     is_condensed: bool = False
 
     def __post_init__(self) -> None:
-        """Raises ValueError where it tells of cases that its plan does not have."""
+        """Raises ValueError where the result has cases that its plan does not have."""
         known = {case.case_id for case in self.plan.cases}
         if self.plan.sweep is not None:
             counts = {len(point.case_ids) for point in self.plan.sweep.points}
@@ -394,7 +394,7 @@ class Result(Value, frozen=True):
 
 
 class Named(Value, frozen=True):
-    """A result, and what to call it: its file's name without the ending."""
+    """A result and its name: that of its file without the suffix."""
 
     name: str
     result: Result

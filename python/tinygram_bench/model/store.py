@@ -1,9 +1,9 @@
 """Result files on disk: whole or not at all, and checked when read.
 
 Laws: a path that cannot be written is refused before anything is measured (`check_writable`); a
-file that is there is complete: it is written beside its place, synced, then renamed; a name that
-nobody gave replaces nothing; a file that a measurement saves to is locked until that ends
-(file_lock.py), so that no second one goes on with it.
+file that is there is complete: it is written beside its place, synced, then renamed; a file with a
+default name replaces none; a file that a measurement saves to is locked until the measurement ends
+(file_lock.py), so that no second one resumes it.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _NO_HARD_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 class Destination(Struct):
     """The destination of a measurement's result, which grows from round to round.
 
-    `path`: a file, or `STANDARD_OUTPUT`, which takes the last state alone. `is_claimed`: the file
-    is replaced; where it is not, it is a new one, and `path` gets `-2`, `-3` … until it is free.
-    `saved`: what was saved last. `earlier`: what is kept of a measurement that goes on.
-    `is_anonymous`: nothing that is saved may tell whose it is. `lock`: on what was saved.
+    `path`: a file, or `STANDARD_OUTPUT`, which gets only the last state. `is_claimed`: saving
+    replaces the file; otherwise it makes a new one, and `path` gets `-2`, `-3` … until it is free.
+    `saved`: the result that was saved last. `earlier`: what is kept of a resumed measurement.
+    `is_anonymous`: nothing that is saved may tell whose it is. `lock`: the lock on the saved file.
     """
 
     path: Path
@@ -54,9 +54,9 @@ class Destination(Struct):
 
     @staticmethod
     def resumed(path: Path, kept: Callable[[Result], Result]) -> Destination:
-        """The file of a measurement that goes on, with what is `kept` of its result.
+        """The file of a measurement to resume; `kept` picks what is kept of its result.
 
-        Raises UsageError where it is no result, or another measurement is writing it.
+        Raises UsageError where the file is no result file, or another measurement is writing it.
         """
         lock = FileLock()
         if not lock.take(path):
@@ -64,7 +64,7 @@ class Destination(Struct):
                 f"{path} cannot be resumed: another measurement is writing it; wait until that "
                 "has ended, or start a new one without --resume"
             )
-        # Read when nobody writes it any more.
+        # Only now is it certain that nobody else writes it.
         saved = load(path)
         if is_page(path.read_bytes()):
             raise UsageError(
@@ -90,7 +90,7 @@ class Destination(Struct):
             self.save(result)
 
     def save(self, result: Result) -> None:
-        """Save the result. Raises OutputError; a file is then as it was."""
+        """Save the result. Raises OutputError; the file is then unchanged."""
         if self.is_standard_output:
             _write_out(encoded(result))
         elif self.is_claimed:
@@ -101,7 +101,7 @@ class Destination(Struct):
         self.saved = result
 
     def save_elsewhere(self, result: Result) -> Path | None:
-        """Save in a new file of the folder for temporary files; None where there is no room."""
+        """Save in a new temporary file; return its path, or None where that fails."""
         name = "result.json" if self.is_standard_output else self.path.name
         try:
             path = claim(Path(tempfile.gettempdir()) / f"tinygram-{name}", encoded(result))
@@ -112,15 +112,16 @@ class Destination(Struct):
 
 
 def default_path(workload: str, now_utc: datetime) -> Path:
-    """Where the result of a measurement that starts now goes: `results/<UTC time>-stream.json`."""
+    """The default path of a result that starts now, such as `results/<UTC time>-stream.json`."""
     return RESULTS_DIRECTORY / f"{now_utc:%Y%m%dT%H%M%SZ}-{workload}.json"
 
 
 def check_writable(path: Path, example: str = _EXAMPLE) -> None:
     """Raise OutputError unless `write` could write `path` now; leave nothing behind.
 
-    It tries to make a file, for permission bits do not tell what root, a read-only mount or a
-    kernel file system will refuse. `example`: an option with a file, as the error shows it.
+    It tries to make a file, because permission bits do not tell all: root ignores them, and a
+    read-only mount or a kernel file system refuses regardless. `example`: an option with a file, as
+    the error shows it.
     """
     try:
         if path.exists() and not path.is_file():
@@ -143,8 +144,8 @@ def real_path(path: Path) -> Path:
 def make_folder(folder: Path, example: str) -> None:
     """Make the folder that an option names, and those above it, where they are missing.
 
-    `example`: the option with a folder. Raises OutputError where that, or a file in it, cannot be
-    made.
+    `example`: an option with a folder, as the error shows it. Raises OutputError where the folder,
+    or a file in it, cannot be made.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -157,9 +158,8 @@ def make_folder(folder: Path, example: str) -> None:
 def save(result: Result, path: Path, lock: FileLock | None = None) -> None:
     """Write a result as indented JSON, replacing what `path` held; a link is followed.
 
-    `lock` is on the new file then.
-    Raises OutputError; then, and when interrupted, `path` is as it was and nothing is left beside
-    it.
+    `lock` is on the new file afterwards. Raises OutputError; then, and after an interrupt, `path`
+    is unchanged and nothing is left beside it.
     """
     try:
         _make_default_folder(path)
@@ -205,8 +205,8 @@ def encoded(result: Result) -> bytes:
 def load(path: Path) -> Result:
     """Read a result file, or the page of one result.
 
-    Raises UsageError when it is none, when it is of another schema version, or when it is a page of
-    several results.
+    Raises UsageError when the file is neither, when its schema version is not known, or when it is
+    a page of several results.
     """
     first, *others = load_all(path)
     if others:
@@ -221,7 +221,7 @@ def load(path: Path) -> Result:
 def load_all(path: Path) -> tuple[Named, ...]:
     """Read a result file, or every result of a page that `tinygram report --html` wrote.
 
-    Raises UsageError when there is none, or one of another schema version.
+    Raises UsageError when there is no result, or one whose schema version is not known.
     """
     document = _content(path)
     if not document.strip():
@@ -288,7 +288,7 @@ def _read(document: bytes, where: str) -> Result:
 
 
 class _Header(msgspec.Struct):
-    """What every version of the file has: read first, so that the version is the first error."""
+    """What every version of the file has: read first, so that a wrong version is told first."""
 
     schema_version: int
 
@@ -300,10 +300,10 @@ def replace(path: Path, document: bytes, lock: FileLock | None = None) -> None:
 
 
 def claim(path: Path, document: bytes, lock: FileLock | None = None) -> Path:
-    """Write a new file whole or not at all, and never one that is there; its path.
+    """Write a new file whole or not at all, never over another one; return its path.
 
-    That is `path`, or where others were sooner the first of `…-2.json`, `…-3.json` … that is free.
-    `lock` is on it then. Raises OutputError.
+    That is `path`, or where it is taken the first of `…-2.json`, `…-3.json` … that is free. `lock`
+    is on the new file afterwards. Raises OutputError.
     """
     try:
         _make_default_folder(path)
@@ -322,13 +322,13 @@ def claim(path: Path, document: bytes, lock: FileLock | None = None) -> Path:
 
 
 def _name_new(temporary: Path, path: Path) -> None:
-    """Give a file its name, unless there is one of that name (FileExistsError)."""
+    """Give a file its name. Raises FileExistsError where another file has that name."""
     try:
         os.link(temporary, path)
     except OSError as error:
         if error.errno not in _NO_HARD_LINKS:
             raise
-        # Some file systems have no links: for a moment the file is there and empty.
+        # Some file systems have no hard links: there the file exists, empty, for a moment.
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         os.replace(temporary, path)
 
@@ -337,7 +337,7 @@ def _name_new(temporary: Path, path: Path) -> None:
 def _beside(path: Path, document: bytes, lock: FileLock | None) -> Iterator[Path]:
     """A file in the same folder that holds the document, synced; its name is gone after the block.
 
-    `lock` is on it from then on, unless the block fails.
+    `lock` is on the file from then on, unless the block fails.
     """
     temporary = path.with_name(f".tinygram-{secrets.token_hex(8)}.tmp")
     try:

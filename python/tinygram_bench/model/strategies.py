@@ -1,7 +1,7 @@
 """The names of the strategies: the rules that decide when bytes leave.
 
-The library's, and those that are written by hand alone. To add one of these: a line here, and a
-file for each kind of runtime that can follow the rule.
+They are the library's, and those that are only written by hand. To add one by hand, add a line
+here, and a file for each kind of runtime that can follow the rule.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BY_NAME = {known.name: known for known in _KNOWN}
 
 
 def parse_strategy(text: str) -> Strategy:
-    """Read `nagle` or `coalesce:10us`. Raises UsageError that names the known ones."""
+    """Read a strategy, such as `nagle` or `coalesce:10us`. Raises UsageError for an unknown one."""
     name, colon, duration = text.partition(":")
     known = _BY_NAME.get(name)
     if known is None:
@@ -47,5 +47,5 @@ def _choice() -> str:
 
 
 def examples_of_strategies() -> list[str]:
-    """Each known one as it may be written, those with a duration as `coalesce:10us`."""
+    """Every known strategy as a user may write it, one with a duration as `coalesce:10us`."""
     return [known.name if known.duration_ns is None else f"{known.name}:10us" for known in _KNOWN]

@@ -57,8 +57,8 @@ _PERCENT_HELP = "write a number and %, for example 0.1%"
 def parse_duration_ns(text: str) -> int:
     """Read a duration above zero, such as `10us`, in nanoseconds.
 
-    Raises UsageError when the unit is missing or unknown, or when it is no whole number of
-    nanoseconds above 0.
+    Raises UsageError when the unit is missing or unknown, or when the duration is no whole number
+    of nanoseconds above 0.
     """
     fault = f"{text!r} is not a duration: {_DURATION_HELP}"
     number, unit = _quantity(text, fault)
@@ -182,7 +182,7 @@ def _quantity(text: str, fault: str) -> tuple[Fraction, str]:
     match = _QUANTITY.fullmatch(text.strip())
     if match is None:
         raise UsageError(fault)
-    # Most processes read no quantity.
+    # Imported only here: most processes read no quantity.
     from fractions import Fraction
 
     return Fraction(match["number"]), match["unit"]

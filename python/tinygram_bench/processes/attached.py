@@ -1,9 +1,9 @@
-"""Processes that die with the one that started them: our own, and programs that know nothing of us.
+"""Processes that die with the one that started them: our own, and programs that are not ours.
 
-The wish to die with the parent survives exec (prctl(2), PR_SET_PDEATHSIG), so that a killed bench
-leaves no program behind that knows nothing of it. What such a program has started has no such wish:
-a guard in its process group ends the group when the bench has ended. Only a process that has left
-that group, as a daemon does, is not found.
+The setting to die with the parent survives exec (prctl(2), PR_SET_PDEATHSIG), so that a killed
+bench leaves no such program behind. Processes that the program has started do not have it: a guard
+in its process group ends the group when the bench has ended. Only a process that has left that
+group, as a daemon does, is not found.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def settle(name: str, parent_pid: int, cpu: int | None) -> None:
 
 
 def attached(program: Sequence[str]) -> list[str]:
-    """The words that run `program`."""
+    """The command that runs `program` so that it dies with this process."""
     return [sys.executable, "-m", "tinygram_bench.processes.attached", str(os.getpid()), *program]
 
 

@@ -1,6 +1,6 @@
-"""A process of ours, seen from the bench: it is told orders, and answers.
+"""Processes of ours, seen from the bench: they are told orders, and answer.
 
-All are spoken to in the same way, in lines of JSON on one channel (orders.py), while they live.
+The bench speaks with all of them in the same way, in lines of JSON on one channel (orders.py).
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from tinygram_bench.processes.workers import RunError, Worker
 
 _START = "tinygram_bench.processes.start"
 _GRACE_S, _CUT_OFF_GRACE_S = 5.0, 0.5
-"""How long others may take to tell why, too, when one has ended; less where nobody can tell."""
+"""How long others may take to tell why, too, when one has ended; less where a host was lost."""
 _TAKES_ORDER_S = 20.0
-"""How long a process may take nothing of an order that is larger than its channel."""
+"""How long a process may read nothing of an order that is larger than its channel."""
 _READ_BYTES = 1 << 20
 
 T = TypeVar("T")
 
 
 class Process(Protocol):
-    """A process, as far as whoever waits for its answers must know it."""
+    """A process, as far as code that waits for its answers must know it."""
 
     @property
     def role(self) -> str: ...
@@ -42,17 +42,17 @@ class Process(Protocol):
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether its host was lost: those that speak with it hear nothing more."""
+        """Whether its host was lost, so that nothing more is heard of it."""
 
     def wait_ended(self, seconds: float) -> bool:
-        """Sleep until it has ended; False when `seconds` passed before."""
+        """Sleep until it has ended; False when `seconds` passed before that."""
 
 
 class Told(ABC):
     """A process of ours that is told orders, on this host or on another one."""
 
     def __init__(self, process: Process, channel: socket.socket) -> None:
-        """`channel`: lines go out and come in on it; it ends with the process."""
+        """`channel`: for lines in both directions; it ends with the process."""
         channel.settimeout(_TAKES_ORDER_S)
         self.process = process
         self._channel = channel
@@ -61,14 +61,14 @@ class Told(ABC):
     @property
     @abstractmethod
     def pids(self) -> tuple[int, ...]:
-        """Its number; none where it is on another host."""
+        """Its pid; empty where it is on another host."""
 
     @abstractmethod
     def cpu_ns(self) -> int:
-        """CPU time that it has used so far. Raises RunError where it cannot be asked."""
+        """The CPU time that it has used so far, in ns. Raises RunError where it cannot be asked."""
 
     def tell(self, order: object) -> None:
-        """Hand it an order. Raises RunError."""
+        """Send an order to the process. Raises RunError."""
         try:
             self._channel.sendall(msgspec.json.encode(order) + b"\n")
         except OSError as error:
@@ -77,7 +77,7 @@ class Told(ABC):
             raise RunError(failure) from error
 
     def take_line(self) -> bytes | None:
-        """The next line, if it has been said."""
+        """The next line that was read, None if there is none."""
         line, newline, rest = self._received.partition(b"\n")
         if not newline:
             return None
@@ -86,20 +86,20 @@ class Told(ABC):
 
     @property
     def has_line(self) -> bool:
-        """Whether a line was read that nobody has taken."""
+        """Whether a line was read, and not taken yet."""
         return b"\n" in self._received
 
     def read(self) -> bool:
-        """Read what it has written; False when its channel has ended."""
+        """Read what the process has written; False when its channel has ended."""
         try:
             said = self._channel.recv(_READ_BYTES)
-        except ConnectionResetError:  # It ended with something unread.
+        except ConnectionResetError:  # The process ended with something unread.
             return False
         self._received += said
         return bool(said)
 
     def dismiss(self) -> None:
-        """Give it no more orders: it ends when it has none."""
+        """Give the process no more orders, so that it ends when it has carried out the last."""
         with suppress(OSError):  # It has ended.
             self._channel.shutdown(socket.SHUT_WR)
 
@@ -120,7 +120,7 @@ class Child(Told):
         environment: Mapping[str, str] | None = None,
         pass_fds: Sequence[int] = (),
     ) -> None:
-        """Start it, to stay on core `cpu` (None: any). Raises RunError."""
+        """Start the process, to stay on core `cpu` (None: any). Raises RunError."""
         ours, theirs = socket.socketpair()
         stack.callback(ours.close)
         with theirs:
@@ -141,7 +141,7 @@ class Child(Told):
         return (self.worker.pid,)
 
     def cpu_ns(self) -> int:
-        """CPU time so far, by its pid (clock_getcpuclockid(3))."""
+        """The CPU time so far, in ns, by the pid (clock_getcpuclockid(3))."""
         return time.clock_gettime_ns((~self.worker.pid << 3) | 2)
 
 
@@ -156,7 +156,7 @@ def answers(
     """The next answer of each child; sleeps until all have given one.
 
     Raises RunError when one of the `children` ends, or one of the `programs` fails; and at
-    `give_up_s` (CLOCK_MONOTONIC), when it says that the silent ones are `late`.
+    `give_up_s` (CLOCK_MONOTONIC), with `late` as what is said of the silent ones.
     """
     said: dict[Told, bytes] = {}
     running = list(programs)
@@ -180,9 +180,9 @@ def answers(
 
 
 def check_running(children: Sequence[Told], programs: Sequence[Worker], wait_s: float) -> None:
-    """Raises RunError where one of them has ended, or ends within `wait_s`.
+    """Raises RunError where a child has ended or a program failed, or does so within `wait_s`.
 
-    What they have said stays to be heard.
+    Their answers can still be heard.
     """
     give_up_s = time.monotonic() + wait_s
     running = list(programs)
@@ -197,16 +197,16 @@ def check_running(children: Sequence[Told], programs: Sequence[Worker], wait_s: 
 def as_they_answer(
     of: Sequence[Sequence[Told]], give_up_s: float, beside: Sequence[Sequence[Told]]
 ) -> Iterator[tuple[int, bool]]:
-    """The number of each group of children as soon as all of it have answered, or ended.
+    """Yields the number of each group of children as soon as all in it have answered, or ended.
 
-    Or when one of it, or of those `beside` it, was on a host that was lost: the others wait for
-    what does not come. At `give_up_s` (CLOCK_MONOTONIC) those of the silent ones; and whether it
-    has answered.
+    Also when one in it, or in those `beside` it, was on a lost host: the others then wait in vain.
+    At `give_up_s` (CLOCK_MONOTONIC), the numbers of silent groups. Each comes with whether the
+    group has answered.
     """
     silent = {number: set(children) for number, children in enumerate(of)}
     standing = {number: {*of[number], *beside[number]} for number in silent}
     while silent:
-        # What was heard while others on the same stage answered is in no channel any more.
+        # Lines that were read while others on the same stage answered are no longer in a channel.
         for children in silent.values():
             children -= {child for child in children if child.has_line}
         is_late = False
@@ -232,7 +232,7 @@ def as_they_answer(
 
 
 def _read(child: Told, line: bytes, kind: type[T]) -> T:
-    """Raises RunError where it is something else, which a program of another host may say."""
+    """Decode an answer. Raises RunError for anything else, as another host may send it."""
     try:
         return msgspec.json.decode(line, type=kind)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -242,17 +242,17 @@ def _read(child: Told, line: bytes, kind: type[T]) -> T:
 def _readable(
     of: Sequence[Told | Worker], give_up_s: float, hanging_up: Sequence[Told] = ()
 ) -> dict[int, int]:
-    """What poll(2) says of those that can be read, and of others whose channel has ended."""
+    """The events of poll(2) by descriptor: readable ones, and ends of `hanging_up`'s channels."""
     poll = select.poll()
     for child in hanging_up:
-        poll.register(child.fileno(), 0)  # Nothing but its end.
+        poll.register(child.fileno(), 0)  # Only for its end.
     for each in of:
         poll.register(each.fileno(), select.POLLIN)
     return dict(poll.poll(max(0.0, give_up_s - time.monotonic()) * 1000))
 
 
 def _failure(children: Sequence[Told], programs: Sequence[Worker]) -> str:
-    """Why one of the processes ended; the others may tell why, too."""
+    """Why one of the processes ended; the others get time to tell reasons of their own."""
     for child in children:
         child.dismiss()
     workers: list[Process] = [*programs, *(child.process for child in children)]

@@ -1,7 +1,7 @@
 """Ctrl-C, SIGTERM and SIGHUP end a measurement once, and never while a process is being started.
 
-Laws: the first one raises KeyboardInterrupt, at once or at the end of the `held` block; every later
-one is ignored, so that what is finished can be saved.
+Laws: the first signal raises KeyboardInterrupt, at once or at the end of the `held` block; every
+later signal is ignored, so that finished work can be saved.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Interrupts:
     def held(self) -> Iterator[None]:
         """Hold interrupts back until the block ends.
 
-        They are raised in the main thread alone, so that another one has nothing to hold back; and
-        blocks of several threads end in any order.
+        They are raised only in the main thread, so that other threads have nothing to hold back;
+        besides, blocks of several threads would end in any order.
         """
         if threading.current_thread() is not threading.main_thread():
             yield

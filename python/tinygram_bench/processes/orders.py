@@ -1,9 +1,8 @@
-"""The channel of a process of ours, seen from inside it: orders come, and answers go, a line of
-JSON each.
+"""The channel of a process of ours, seen from inside: orders come, and answers go, in JSON.
 
-The first line is a `Place`. Then come orders, one after the other, until the channel ends: a
-process that has carried one out waits for the next. A failure is the last line on stderr, and exit
-status 1.
+Each is one line. The first line is a `Place`. Then come orders, one after the other, until the
+channel ends: a process that has carried one out waits for the next. A failure is told by the last
+line on stderr, and exit status 1.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ T = TypeVar("T")
 
 
 class Place(Value, frozen=True):
-    """Which process this one dies with, and the core it stays on (null: any)."""
+    """The process with which this one dies, and the core on which it stays (None: any)."""
 
     parent_pid: int
     cpu: int | None
@@ -35,7 +34,7 @@ class Place(Value, frozen=True):
 class Listening(Value, frozen=True):
     """A server's answer as soon as clients may connect.
 
-    `certificate`: the one that it shows, PEM; null: it does not encrypt.
+    `certificate`: the one that it shows, PEM; None: it does not encrypt.
     """
 
     port: Annotated[int, msgspec.Meta(ge=1, lt=1 << 16)]
@@ -47,37 +46,37 @@ class Ready(Value, frozen=True):
 
 
 class Go(Value, frozen=True):
-    """To a client: start now."""
+    """The order to a client to start now."""
 
 
 class Arrived(Value, frozen=True):
-    """From a receiver that decrypts, and to its sender: the whole warm-up has arrived.
+    """Told by a receiver that decrypts, and then to its sender: the whole warm-up has arrived.
 
-    A sender knows by the kernel that its ciphertext has, but not how much plaintext it was.
+    The kernel tells a sender that its ciphertext has arrived, but not how much plaintext it was.
     """
 
 
 class Start(Value, frozen=True):
-    """To one that takes turns, when all are ready: when the first cycle begins.
+    """The order to a process of a case that takes turns: when the first cycle begins.
 
-    CLOCK_MONOTONIC, in nanoseconds.
+    It is sent when all are ready. `at_ns`: CLOCK_MONOTONIC, in nanoseconds.
     """
 
     at_ns: int
 
 
 class End(Value, frozen=True):
-    """End this run; also the answer of one that has nothing else to tell."""
+    """The order to end this run; also the answer of a process with nothing else to tell."""
 
 
 class Orders:
-    """This process's end of its channel: standard input and output, which nothing else uses."""
+    """This process's end of its channel: standard input and output, used by nothing else."""
 
     def __init__(self) -> None:
         self._received = b""
 
     def hear(self, kind: type[T]) -> T | None:
-        """The next line; None when the channel has ended."""
+        """The next line, decoded; None when the channel has ended."""
         while b"\n" not in self._received:
             chunk = os.read(0, _READ_BYTES)
             if not chunk:
@@ -87,17 +86,17 @@ class Orders:
         return msgspec.json.decode(line, type=kind)
 
     def say(self, answer: object) -> None:
-        """Answer. Raises OSError when nobody is there any more."""
+        """Send an answer. Raises OSError when the other end is gone."""
         left = memoryview(msgspec.json.encode(answer) + b"\n")
         while left:
             left = left[os.write(1, left) :]
 
     def announce(self, port: int, certificate: str | None = None) -> None:
-        """Say where this server listens, and what certificate it shows."""
+        """Tell the port on which this server listens, and the certificate that it shows."""
         self.say(Listening(port, certificate))
 
     def has_line(self) -> bool:
-        """Whether there is something to hear, the channel's end too, without waiting for it."""
+        """Whether there is something to hear, or the channel has ended, without waiting."""
         return b"\n" in self._received or bool(select.select([self], [], [], 0)[0])
 
     def fileno(self) -> int:
@@ -106,7 +105,7 @@ class Orders:
 
 
 def leave(fd: int, data: bytes) -> None:
-    """Write `data` to the file, in place of what was left in it before."""
+    """Write `data` to the file, in place of its earlier contents."""
     with open(fd, "wb", closefd=False) as file:
         file.truncate(0)
         file.seek(0)
@@ -121,9 +120,10 @@ def carry_out(
 ) -> int:
     """Serve the channel until it ends: `act` carries out an order, and answers.
 
-    `failures`: more exceptions that end it with a message, not a traceback. The exit status is 0.
+    `failures`: more exceptions that end the process with a message instead of a traceback. Returns
+    the exit status, 0.
     """
-    # The library that counts this process's writes is not for processes that it starts.
+    # The library that counts writes is for this process, and not for processes that it starts.
     os.environ.pop("LD_PRELOAD", None)
     orders = Orders()
     place = orders.hear(Place)
@@ -135,7 +135,7 @@ def carry_out(
             act(order, orders)
     except (*_FAILURES, *failures) as failure:
         print(_described(failure, failures), file=sys.stderr, flush=True)
-        # Exit at once: at the interpreter's end tasks, for example, would print after the failure.
+        # Exit at once: during the interpreter's normal exit, tasks might print after the failure.
         os._exit(1)
     return 0
 
@@ -143,7 +143,7 @@ def carry_out(
 def _described(failure: Exception, own: tuple[type[Exception], ...]) -> str:
     """The failure's message, with its type unless it is one of `own`.
 
-    Of a group of tasks it is the first failure, which caused the others.
+    For a group of tasks, it is that of the first failure, which caused the others.
     """
     while isinstance(failure, ExceptionGroup):
         failure = failure.exceptions[0]

@@ -1,4 +1,4 @@
-"""`python -m tinygram_bench.processes.start MODULE`: every process of ours that is told orders.
+"""`python -m tinygram_bench.processes.start MODULE`: starts a process of ours that is told orders.
 
 It imports the module, and runs its `main`.
 """
@@ -14,7 +14,7 @@ _HIDDEN = "typing_extensions"
 
 
 def main() -> int:
-    """The status of the module's own `main`."""
+    """Run the module's own `main`; return its status."""
     module = sys.argv.pop(1)
     _import_msgspec()
     return cast(int, import_module(module).main())
@@ -23,15 +23,15 @@ def main() -> int:
 def _import_msgspec() -> None:
     """Import it without typing_extensions: msgspec tries it first, and falls back to typing.
 
-    What it takes from there is in typing since Python 3.11; the import of typing_extensions, with
-    that of inspect, is an eighth of a sender's start. A msgspec that cannot do without gets it.
+    What msgspec takes from it is in typing since Python 3.11; importing typing_extensions, with
+    inspect, is an eighth of a sender's start. A msgspec that cannot do without it gets it.
     """
     if _HIDDEN in sys.modules:
-        return  # Somebody has imported it, and would miss it.
-    # With None in its place its import fails, as that of a package that is not installed.
+        return  # It is imported already, and would be missed.
+    # With None in its place, importing it fails, as if it were not installed.
     sys.modules[_HIDDEN] = None  # type: ignore[assignment]
     try:
-        # Where this fails, the module imports it once more, with what it asks for.
+        # If this fails, the module imports msgspec again, with what that asks for.
         with suppress(ImportError):
             import msgspec  # noqa: F401 - for the module, which imports it after this
     finally:

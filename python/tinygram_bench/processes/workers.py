@@ -1,8 +1,8 @@
 """The processes of a run: started, waited for asleep, and always ended.
 
 Laws: a worker's output goes to memory, or to a channel that its parent reads, never to a pipe that
-could fill; the parent sleeps while both work; whatever happens, no worker outlives the `with` block
-(nor, by its own wish, the bench).
+could fill up; the parent sleeps while workers work; whatever happens, no worker outlives the `with`
+block (nor, by its own setting, the bench).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LISTEN_LIMIT_S = 20.0
 """How long a server or receiver may take until it listens."""
 _STEP_S = 0.001
 _KILLED_S = 20.0
-"""How long a killed process may take to be gone: the kernel must find the time."""
+"""How long a killed process may take to be gone, which the kernel may delay."""
 
 
 class RunError(Exception):
@@ -41,7 +41,7 @@ class Worker:
     """A process with its standard output and error in memory."""
 
     is_cut_off = False
-    """A worker is on this host, from which nothing is cut off."""
+    """A worker is on this host, which cannot be cut off."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Worker:
         environment: Mapping[str, str] | None = None,
         pass_fds: Sequence[int] = (),
     ) -> None:
-        """Start `command`, without input. Raises RunError.
+        """Start `command` without input. Raises RunError.
 
         `channel`, a descriptor, is its standard input and output instead.
         """
@@ -68,7 +68,8 @@ class Worker:
                     stderr=self._stderr,
                     env=_within_limits(environment),
                     pass_fds=pass_fds,
-                    # The parent handles Ctrl-C, and killing the group ends its children too.
+                    # The parent handles Ctrl-C, and killing the group ends the worker's children,
+                    # too.
                     start_new_session=True,
                 )
                 opened.callback(self.kill)
@@ -98,7 +99,7 @@ class Worker:
         try:
             os.killpg(self._process.pid, signal.SIGKILL)
         except ProcessLookupError:
-            # It ended before; so did its group.
+            # The process ended before, and so did its group.
             self._process.poll()
         except PermissionError as error:
             raise self._of_another_user() from error
@@ -115,7 +116,7 @@ class Worker:
 
     @property
     def output(self) -> bytes:
-        """What it wrote to standard output so far."""
+        """What the process has written to standard output so far."""
         return contents(self._stdout)
 
     @property
@@ -130,7 +131,7 @@ class Worker:
         return f"the {self.role} failed with status {status}{said}"
 
     def end_before(self, what: str) -> str:
-        """A message that it ended before it did `what`: its status and last lines on stderr."""
+        """The message that a worker ended before `what`: its status and last lines on stderr."""
         status = self._process.poll()
         assert status is not None, f"the {self.role} still runs"
         how = (
@@ -148,7 +149,7 @@ class Worker:
         return [line.strip() for line in lines if line.strip()][-most:]
 
     def wait_listening(self, seconds: float) -> int:
-        """Wait until it prints `listening PORT`; the port. Raises RunError."""
+        """Wait until the process prints `listening PORT`; return the port. Raises RunError."""
         give_up_s = time.monotonic() + seconds
         while True:
             first, newline, _ = os.pread(self._stdout, _SHOWN_BYTES, 0).partition(b"\n")
@@ -162,7 +163,7 @@ class Worker:
 
     @property
     def pid(self) -> int:
-        """The process; its session has the same number."""
+        """The pid of the process; its session has the same number."""
         return self._process.pid
 
     @property
@@ -170,7 +171,7 @@ class Worker:
         return self._process.poll() is not None
 
     def wait_ended(self, seconds: float) -> bool:
-        """Sleep until it has ended; False when `seconds` passed before."""
+        """Sleep until the process has ended; False when `seconds` passed before that."""
         return _first_ended([self], seconds)
 
     def fileno(self) -> int:
@@ -185,12 +186,12 @@ def _in_memory(opened: ExitStack, name: str) -> int:
 
 
 def session_of(pid: int) -> tuple[int, ...]:
-    """The living processes of the session that this one began."""
+    """The living processes of the session that the process `pid` began."""
     found = []
     for entry in filter(str.isdigit, os.listdir("/proc")):
         try:
             stat = Path(f"/proc/{entry}/stat").read_text()
-        except OSError:  # It has ended since it was listed.
+        except OSError:  # The process has ended since it was listed.
             continue
         # After the name: state, parent, group, session (proc_pid_stat(5)).
         if int(stat.rpartition(")")[2].split()[3]) == pid:
@@ -208,10 +209,10 @@ def port_of(role: str, line: bytes) -> int:
 
 
 def wait_all(workers: Sequence[Worker], seconds: float, grace_s: float = 5.0) -> None:
-    """Sleep until all have succeeded.
+    """Sleep until all workers have succeeded.
 
-    Raises RunError as soon as one has failed, the others getting `grace_s` together to say why
-    they fail too, or when `seconds` have passed.
+    Raises RunError when one has failed, after giving the others `grace_s` together to say why they
+    fail, too; or when `seconds` have passed.
     """
     give_up_s = time.monotonic() + seconds
     waiting = list(workers)
@@ -237,16 +238,16 @@ def _first_ended(workers: Sequence[Worker], seconds: float) -> bool:
 
 def _started(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
     process = subprocess.Popen(command, **options)
-    # Files in memory count too: a program that never stops writing is stopped.
+    # The limit holds for files in memory, too: a program that never stops writing is stopped.
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (_MAX_OUTPUT_BYTES, _MAX_OUTPUT_BYTES))
     return process
 
 
 def _within_limits(environment: Mapping[str, str] | None) -> Mapping[str, str] | None:
-    """The environment, None for our own, with fewer heaps where the address space is limited.
+    """The environment (None: our own), with fewer heaps where the address space is limited.
 
-    glibc sets 64 MiB of it aside for the heap of a thread, up to eight times for each core, and
-    aborts the process that then has none left (mallopt(3), M_ARENA_MAX).
+    glibc reserves 64 MiB of address space for the heap of a thread, up to eight times for each
+    core, and aborts a process that then has none left (mallopt(3), M_ARENA_MAX).
     """
     if resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
         return environment
@@ -263,11 +264,11 @@ def _signal_name(number: int) -> str:
 def contents(fd: int) -> bytes:
     """The contents of a file.
 
-    Python allocates what a read may return before it reads, so no read asks for more than there is.
+    Python allocates memory for all that a read may return, so no read asks for more than there is.
     """
     parts = []
     offset = 0
-    # pread(2) gives at most 2 GiB at once.
+    # pread(2) returns at most 2 GiB at once.
     while part := os.pread(fd, max(0, _size(fd) - offset), offset):
         parts.append(part)
         offset += len(part)

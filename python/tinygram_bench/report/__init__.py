@@ -34,26 +34,26 @@ REPORTS: Mapping[str, Callable[[Result, bool], Document]] = {
     "fanout": fanout_document,
     "sizes": sizes_document,
 }
-"""Workload → what makes its report, with the published figures beside ours or without."""
+"""Workload → the function that makes its report, with or without the published figures."""
 
 
 def render(result: Result, console: Console, published: bool, with_notes: bool = False) -> None:
-    """Print the answer, the tables and what to know about them.
+    """Print the answer, the tables and notes on them.
 
-    `published` adds the published figures beside those measured here; `with_notes` every note, the
-    tables that few readers need and how to read the figures. On a terminal, columns that do not
-    fit are left out, which is said; elsewhere, lines are plain ASCII and never wrapped.
+    `published` adds the published figures beside those measured here; `with_notes` adds every note,
+    the tables that few readers need and how to read the figures. On a terminal, columns that do not
+    fit are left out, and a note says so; elsewhere, lines are plain ASCII and never wrapped.
     """
     write(Pen(console), document_of(result, published), with_notes)
 
 
 def answer_of(result: Result) -> tuple[str, ...]:
-    """The answer, a sentence each: what was found, by how much, and how sure that is."""
+    """The answer, sentence by sentence: what was found, by how much, and how sure that is."""
     return document_of(result, published=False).answer
 
 
 def document_of(result: Result, published: bool) -> Document:
-    """The whole report as a value, with the published figures beside ours or without."""
+    """The whole report as a value, with or without the published figures."""
     workload = next((case.workload for case in all_cases(result)), "stream")
     if result.plan.sweep is not None:
         result = by_value(result)

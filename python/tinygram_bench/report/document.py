@@ -1,4 +1,4 @@
-"""A report as a value, and how it is written: the answer, the tables, then what to know of them.
+"""A report as a value, and how it is written: the answer, the tables, then notes on them.
 
 The gravest notes come first.
 """
@@ -32,9 +32,9 @@ class Section(Struct, frozen=True):
 
 
 class Note(Struct, frozen=True):
-    """One note on one case. Notes of one `kind` are alike; those of less `weight` matter more.
+    """One note on one case. Notes of one `kind` are alike; notes with less `weight` matter more.
 
-    `is_detail`: on a table that few readers need, and shown with that.
+    `is_detail`: the note is on a table that few readers need, and is shown with that table.
     """
 
     case: str
@@ -56,7 +56,7 @@ class Reason(Struct, frozen=True):
 class Document(Struct, frozen=True):
     """A report; `measured` are the labels of the cases that have figures, as in the notes.
 
-    `reasons`: one for each pair that is shown to differ and whose difference can be accounted for.
+    `reasons`: one for each pair that is shown to differ and whose difference has an account.
     """
 
     answer: tuple[str, ...]
@@ -68,7 +68,7 @@ class Document(Struct, frozen=True):
 
 
 def write(pen: Pen, document: Document, with_notes: bool) -> None:
-    """Write it; `with_notes` adds all reasons and notes, details and how to read the figures."""
+    """Write a report; `with_notes` adds all reasons and notes, details and how to read figures."""
     pen.write("The answer", "bold cyan")
     pen.list(document.answer, style="bold")
     reasons = [each.text for each in document.reasons if with_notes or not each.is_detail]
@@ -110,7 +110,7 @@ def _left_out(sections: Sequence[Section], notes: int, reasons: int) -> str:
 
 
 def warnings_as_notes(case: str, warnings: Iterable[Warning]) -> Iterator[Note]:
-    """One note for each code: its first message, and which other figures have the same trouble."""
+    """One note for each code: its first message, and the other figures with the same trouble."""
     by_code: dict[str, list[Warning]] = {}
     for warning in warnings:
         by_code.setdefault(warning.code, []).append(warning)
@@ -130,7 +130,7 @@ def failure_note(case: str, text: str) -> Note:
 
 
 def failures_of(result: Result, case: Case, label: str) -> Iterator[Note]:
-    """In how many rounds the case failed, and how the first time."""
+    """A note on how many rounds of the case failed, and how the first one did."""
     runs = [run for run in result.runs if run.case_id == case.case_id]
     failures = [run.failure for run in runs if run.failure is not None]
     if failures:
@@ -138,9 +138,9 @@ def failures_of(result: Result, case: Case, label: str) -> Iterator[Note]:
 
 
 def full_notes(notes: Iterable[Note], measured: Sequence[str]) -> tuple[str, ...]:
-    """One line for each text, after the names of the cases that share it.
+    """One line for each text, which begins with the names of the cases that share it.
 
-    `all ways` are all of `measured`, the cases that have figures.
+    `all ways` stands for all of `measured`, the cases that have figures.
     """
     cases_of: dict[str, list[str]] = {}
     for note in sorted(notes, key=lambda note: note.weight):
@@ -151,7 +151,7 @@ def full_notes(notes: Iterable[Note], measured: Sequence[str]) -> tuple[str, ...
 
 
 def _brief_notes(notes: Iterable[Note], measured: Sequence[str]) -> list[str]:
-    """At most three lines: for each of the gravest kinds its first note, and how many are alike."""
+    """At most three lines: the first note of each of the gravest kinds, and how many are alike."""
     kinds: dict[str, list[Note]] = {}
     for note in sorted(notes, key=lambda note: note.weight):
         if not note.is_detail:

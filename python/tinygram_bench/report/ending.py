@@ -1,4 +1,4 @@
-"""How a measurement ended that might have had fewer rounds, or more, in a sentence."""
+"""A sentence on how a measurement ended whose number of rounds was not fixed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tinygram_bench.statistics.workloads.loads import Load
 
 
 def ending_told(result: Result) -> Iterator[str]:
-    """After how many rounds, why, and how far every comparison is known; nothing if all as usual.
+    """When and why it ended, and how well comparisons are known; nothing if all was as usual.
 
     `Ended after 12 rounds (look 2 of 5): every comparison of throughput is known to within 2%, at
     95.4% confidence.`
@@ -59,7 +59,7 @@ def _how_narrow(result: Result, ending: Ending, share: float) -> str:
 
 
 def _farthest(result: Result) -> tuple[str, float | None]:
-    """The first figures that are compared, in words, and the widest half of an interval."""
+    """The first figures that are compared, in words, and the widest half width of an interval."""
     firsts = {case.case_id: Load.of(case).compared_figures[0] for case in result.plan.cases}
     widths = [
         each.ratio.half_width

@@ -14,7 +14,7 @@ MARKS = {"faster": "", "slower": "", "no_difference_shown": "=", "cannot_say": "
 
 
 def number(value: float | None) -> str:
-    """Three digits or all whole ones: `0.0043`, `0.25`, `4.05`, `52.1`, `43,991`."""
+    """At most three digits, or a whole number: `0.0043`, `0.25`, `4.05`, `52.1`, `43,991`."""
     if value is None:
         return UNKNOWN
     if value == 0 or abs(value) >= 99.95:
@@ -23,12 +23,12 @@ def number(value: float | None) -> str:
         return f"{value:.1f}"
     if abs(value) >= 0.1:
         return f"{value:.2f}"
-    # By Decimal, which writes no power of ten.
+    # Formatted by Decimal, which writes no power of ten.
     return f"{Decimal(f'{value:.2g}'):f}"
 
 
 def rate(value: float | None) -> str:
-    """Four digits and a power: `950`, `224.2k`, `1.235M`."""
+    """Four digits and a suffix: `950`, `224.2k`, `1.235M`."""
     if value is None:
         return UNKNOWN
     for scale, suffix in ((1e6, "M"), (1e3, "k")):
@@ -57,7 +57,7 @@ def rate_interval(figure: Figure | None) -> str:
 
 
 def ratio(value: float) -> str:
-    """A plain number, with a third decimal near 1, where it decides."""
+    """A number, with a third decimal near 1, where it matters."""
     return f"{value:.3f}" if 0.9 <= value < 1.1 else number(value)
 
 
@@ -66,7 +66,7 @@ def ratio_interval(figure: Figure) -> str:
 
 
 def percent_at_most(share: float) -> str:
-    """Rounded up: `3.1%`, and from 10 % on whole ones: `18%`."""
+    """A share rounded up: `3.1%`, and from 10 % on a whole number: `18%`."""
     return _coarse(share * 100, ceil) + "%"
 
 
@@ -77,7 +77,8 @@ def median(figure: Figure | None) -> str:
 def median_of(summary: Summary, figure: str) -> str:
     """The median of the summary's figure; `–` where it has none.
 
-    A latency that two clocks do not know well enough is half of the round trip: `18.4 rtt/2`.
+    In place of a latency that two clocks do not know well enough, half of the round trip is shown:
+    `18.4 rtt/2`.
     """
     if not is_known(summary.figures, figure):
         return f"{median(summary.figures.get(INSTEAD))} rtt/2"

@@ -1,4 +1,4 @@
-"""The figures of other programs for the same work, and why they differ from ours if they do."""
+"""The figures of other programs for the same work, and why they may differ from ours."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAMES = {
     "call_p50_us": "median round trip in µs",
     "call_mean_us": "mean round trip in µs",
 }
-"""The figures that peers tell, in words."""
+"""The figures of peers, in words."""
 _SHOWN: tuple[Shown[Agreement], ...] = (
     Shown(Column("program"), lambda each: each.peer.peer_id),
     Shown(Column("beside", 1), lambda each: way_of(each.case)),
@@ -41,7 +41,7 @@ def cross_check_sections(result: Result) -> tuple[Section, ...]:
 def _sentences_of(
     agreements: tuple[Agreement, ...], absent: tuple[AbsentPeer, ...]
 ) -> tuple[str, ...]:
-    """One for each program: it agrees, or why it may not; or why it did not run."""
+    """One sentence for each program: it agrees, or why it may not; or why it did not run."""
     return (
         *(_sentence(each) for each in agreements),
         *(f"{each.program} {each.reason}." for each in absent),
@@ -49,7 +49,7 @@ def _sentences_of(
 
 
 def _on_the_host(result: Result) -> tuple[str, ...]:
-    """A note where no private network is permitted: peers lacked our congestion control then."""
+    """A note where no private network is permitted: then peers lacked our congestion control."""
     sysctls = result.environment.get("sysctls") or {}
     theirs = sysctls.get("net.ipv4.tcp_congestion_control")
     ours = result.environment.get("congestion_control")
@@ -101,7 +101,7 @@ def _how_sure(agreement: Agreement) -> str:
 
 
 def _why(agreement: Agreement) -> str:
-    """What differs: first what was counted, then what is known of the program."""
+    """What differs: first counts, then what is known of the program."""
     peer = agreement.peer
     said = []
     if agreement.segments is not None and agreement.our_segments is not None:

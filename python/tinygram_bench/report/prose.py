@@ -52,12 +52,12 @@ def first_of(clauses: Sequence[str], most: int = MAX_NAMED) -> str:
 
 
 def confidence(rounds: int, looks: int = 1) -> str:
-    """`98.4% confidence from 7 rounds`; `looks`: those of the plan."""
+    """`98.4% confidence from 7 rounds`; `looks`: at how many looks the plan may end."""
     return f"{confidence_of(rounds, looks):.1%} confidence from {rounds} rounds"
 
 
 def paired_rounds(result: Result, *case_ids: str) -> int:
-    """In how many rounds all of the cases finished."""
+    """The number of rounds in which all of the cases finished."""
     rounds = [
         {run.round for run in result.runs if run.case_id == case_id and run.failure is None}
         for case_id in case_ids
@@ -66,7 +66,7 @@ def paired_rounds(result: Result, *case_ids: str) -> int:
 
 
 def marks_explained(verdicts: Sequence[Verdict], baseline: str) -> tuple[str, ...]:
-    """The meanings of the marks (`numbers.MARKS`) that `verdicts` have."""
+    """The meanings of those marks (`numbers.MARKS`) that `verdicts` have."""
     notes = []
     if any(verdict.verdict == "no_difference_shown" for verdict in verdicts):
         notes.append(f"=  no difference from {baseline} shown")
@@ -96,9 +96,9 @@ def load_names(result: Result) -> dict[Load, str]:
 
 
 def names_without_rate(result: Result) -> dict[Load, str]:
-    """Paced load without its rate → the fewest words that tell it from the others of these.
+    """Paced load without its rate → the fewest words that tell it from the others.
 
-    They are empty where there are no others.
+    The words are empty where there are no others.
     """
     paced = [load for load in loads_of(all_cases(result)) if load.rate_per_s is not None]
     differing = _differing(map(without_rate, paced), {**_PACING, **_ASPECTS})
@@ -106,7 +106,7 @@ def names_without_rate(result: Result) -> dict[Load, str]:
 
 
 def without_rate(load: Load) -> Load:
-    """The load without its rate and without the length of its slices, which follows from that."""
+    """The load without its rate and the length of its slices, which follows from the rate."""
     return replace(load, rate_per_s=None, slice_ns=None)
 
 
@@ -134,7 +134,7 @@ def pace(load: Load) -> str:
 
 
 def _title(load: Load) -> str:
-    """The load's aspects, except those that have their usual values."""
+    """The load's aspects in words, except those that have their usual values."""
     unsaid = {name for name in ("producers", "connections") if getattr(load, name) == 1}
     unsaid |= {
         name

@@ -1,4 +1,4 @@
-"""The report of `rr`: calls, connecting apart from them, and what the kernel counted."""
+"""The report of `rr`: calls, connecting apart from them, and the kernel's counts."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def rr_document(result: Result, published: bool) -> Document:
 
 
 def _title_of(result: Result) -> str:
-    """What all cases have in common."""
+    """A title of what all cases have in common."""
     cases = all_cases(result)
     first = cases[0]
     asked = RrParameters.of(first)
@@ -150,9 +150,9 @@ def _notes_of(result: Result) -> tuple[Note, ...]:
 
 
 def _sentences_of(result: Result) -> tuple[str, ...]:
-    """How many calls each strategy makes, against the same by hand.
+    """Sentences on how many calls each strategy makes, against its baseline.
 
-    What is shown to differ comes first, of these what differs most.
+    Strategies that are shown to differ come first, and of these the one that differs most.
     """
     cases = {case.case_id: case for case in result.plan.cases}
     verdicts = [verdict for verdict in result.verdicts if verdict.figure == "calls_per_s"]
@@ -167,13 +167,13 @@ def _sentences_of(result: Result) -> tuple[str, ...]:
 
 
 def _shown_difference(verdict: Verdict) -> float:
-    """How large it is, as a logarithm; 0 where none is shown."""
+    """The size of the shown difference, as a logarithm; 0 where none is shown."""
     is_shown = verdict.verdict in ("faster", "slower")
     return abs(log(verdict.ratio.median)) if is_shown and verdict.ratio is not None else 0.0
 
 
 def labels_of(result: Result) -> dict[str, str]:
-    """case_id → the fewest words that tell it from the others: its strategy last."""
+    """case_id → the fewest words that tell the case from the others, its strategy last."""
     cases = all_cases(result)
     distinct = _distinct(cases)
     return {
@@ -209,7 +209,7 @@ def _table(
     *shown: Shown[Summary],
     summaries: Sequence[Summary] | None = None,
 ) -> Table:
-    """A row per case, of some or all; without figures where no round was good."""
+    """A row per case, for some or all cases; without figures where no round was good."""
     labels = labels_of(result)
 
     def row(summary: Summary) -> Row:
@@ -222,7 +222,7 @@ def _table(
 
 
 def _milliseconds(histogram: str, statistics: Mapping[str, int]) -> Iterator[Shown[Summary]]:
-    """A column for each statistic, and how soon it gives way."""
+    """A column for each statistic; `statistics` says how soon each gives way."""
 
     def shown(name: str, give_way: int) -> Shown[Summary]:
         def text(summary: Summary) -> str:

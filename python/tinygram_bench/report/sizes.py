@@ -1,5 +1,6 @@
-"""The report of `sizes`: each cell's time in its parts, the model, whether it holds and what it
-predicts, and what a local round trip costs.
+"""The report of `sizes`: each cell's time in parts, the model, and a local round trip's cost.
+
+It also tells whether the model holds, and what it predicts.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from tinygram_bench.statistics.workloads.loads import alternates
 from tinygram_bench.statistics.workloads.sizes import TIME, is_exchange
 
 TOLERANCE_PERCENT = 10.0
-"""The model holds for a cell that is no further from it."""
+"""The model holds for a cell that is no further from it than this."""
 MAX_NAMED = 4
 _ANSWERED = {TIME, "part_p50_us"}
 _MEDIANS = (
@@ -50,7 +51,7 @@ _MEDIANS = (
 )
 _VERY_FIRST = Column("very\nfirst", 5)
 _CASES_FIRST = Column("case's\nfirst", 5)
-"""What samples that alternate have: those of other cases came before it in its process."""
+"""For samples that alternate: those of other cases came before this one in its process."""
 _MORE_MEDIANS = (
     (Column("total\np99", 5), "total_p99_us"),
     (_VERY_FIRST, "first_sample_us"),
@@ -92,10 +93,10 @@ def _closing_sentences(
 
 
 def _notes_of(result: Result) -> tuple[Note, ...]:
-    """Failures, absences and warnings.
+    """Notes on failures, absences and warnings.
 
-    Two modes are told of the figures that the answer rests on; of what the probe took, the first
-    cell's share stands for all.
+    Two modes are told only of figures on which the answer rests; for the probe's CPU time, the
+    first cell's share stands for all.
     """
     links = {case.link for case in result.plan.cases if is_exchange(case)}
 
@@ -213,7 +214,7 @@ def _described(residuals: Sequence[tuple[Case, Figure]]) -> str:
 
 
 def _on_ways(result: Result) -> list[str]:
-    """How a way compares with the first one: its slowest and its fastest cell, and the doubts."""
+    """How each way compares with the first one: the cells that differ most, and doubts."""
     cases = {case.case_id: case for case in result.plan.cases}
     found: dict[tuple[str, str], list[Verdict]] = {}
     for verdict in result.verdicts:
@@ -312,7 +313,7 @@ def _model_table(fits: Sequence[Fit]) -> Table:
 
 
 def _prediction_table(result: Result, fits: Sequence[Fit]) -> Table:
-    """The model's predictions for the sizes that were asked for."""
+    """The model's predictions for the sizes whose times were asked for."""
     columns = (Column("size ×\nround trips"), Column("way"), Column("µs"), Column("low–high"))
     rows = [
         Row((f"{size(wanted)} × {trips}", name, median(found), span(found)))
@@ -355,7 +356,7 @@ def _size(figure: Figure | None) -> str:
 
 
 def cell_name(case: Case) -> str:
-    """`100 kB × 2`: the size and the round trips; of a local part its name."""
+    """`100 kB × 2`: the size and the round trips; for a local part its name."""
     part = SizesParameters.of(case).part
     if part is not None:
         return f"local {part.replace('-', ' ')}"
@@ -370,7 +371,7 @@ def way_name(case: Case) -> str:
 
 
 def _brief_ways(cases: Sequence[Case]) -> list[str]:
-    """The ways of cases by strategy, and what else tells them apart: `nagle, 2 writes`."""
+    """Names of the cases' ways: the strategy, and what else tells them apart: `nagle, 2 writes`."""
     others = [(_writes(case), f"over {case.link}") for case in cases]
     distinct = [at for at in range(2) if len({words[at] for words in others}) > 1]
     return [

@@ -1,6 +1,4 @@
-"""Text on all figures of a result: how to read them, how sure they are, and where they were
-measured, over which links.
-"""
+"""Text on all figures of a result: how to read them, how sure they are, and their links."""
 
 from __future__ import annotations
 
@@ -49,8 +47,9 @@ _LINK_NOTES = (
 
 
 class Surroundings(Struct, frozen=True):
-    """How to read the figures, in one sentence and in full with one paragraph for each thing;
-    `remarks` are on what is not as usual.
+    """How to read the figures, in brief, and in full with a paragraph for each topic.
+
+    `remarks` are on what is unusual.
     """
 
     brief: str
@@ -59,7 +58,7 @@ class Surroundings(Struct, frozen=True):
 
 
 def surroundings_of(result: Result, cpu: str | None = None) -> Surroundings:
-    """The text of every report on its rounds, its intervals and its CPU columns (`cpu`)."""
+    """The text of every report on its rounds, intervals and CPU columns (`cpu`)."""
     plan = result.plan
     asked_rounds = plan.rounds if result.ending is None else result.ending.rounds
     asked = sum(len(plan.due(round)) for round in range(asked_rounds))
@@ -100,7 +99,7 @@ def _looks(result: Result) -> str:
 
 
 def _without_interval(result: Result) -> str:
-    """Why the report does not tell how sure the figures are."""
+    """A sentence on why the report does not tell how sure the figures are."""
     most = max((summary.rounds for summary in result.summaries), default=0)
     if not result.runs:
         return "No run was finished, so there are no figures."
@@ -121,7 +120,7 @@ def _confidences(result: Result) -> list[float]:
 
 
 def _confidence(result: Result) -> str | None:
-    """`98.4% confidence`, as a range where rounds failed; None where one round is all."""
+    """`98.4% confidence`, a range where rounds failed; None where there is only one round."""
     confidences = _confidences(result)
     if not any(confidences):
         return None
@@ -164,7 +163,7 @@ def _congestion_control(result: Result) -> Iterator[str]:
 
 
 def _condensed(result: Result) -> Iterator[str]:
-    """What a result from one of the largest pages has not."""
+    """A remark on what a result from one of the largest pages lacks."""
     if result.is_condensed:
         yield (
             "In the page that this result is in are the figures of each run, and not the "
@@ -174,7 +173,7 @@ def _condensed(result: Result) -> Iterator[str]:
 
 
 def _noise_floor(result: Result) -> Iterator[str]:
-    """What `tinygram trust` found that the machine resolves, for the loads of this result."""
+    """Remarks on what the machine resolves, as `tinygram trust` found, for this result's loads."""
     floor = result.environment.get("noise_floor")
     if floor is None:
         return
@@ -201,7 +200,7 @@ def _before(measured_at: str, started_at: str | None) -> str:
 
 
 def link_tables(result: Result) -> tuple[Table, ...]:
-    """One table; none where no run was over a link."""
+    """The table of links; none where no run was over a link."""
     links = links_of(result)
     if not links:
         return ()

@@ -1,5 +1,6 @@
-"""Tables as values, and how a console draws them: in colour on a terminal; elsewhere in plain ASCII
-lines, which are never wrapped.
+"""Tables as values, and how a console draws them.
+
+On a terminal they are in colour; elsewhere in plain ASCII lines, which are never wrapped.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ T = TypeVar("T")
 class Column(Struct, frozen=True):
     """A header (lines split by a newline) and how soon it gives way where width is short.
 
-    `give_way` 0: never; else the column with the highest number goes first.
+    `give_way` 0: never; otherwise the column with the highest number goes first.
     """
 
     header: str
@@ -42,7 +43,7 @@ class Column(Struct, frozen=True):
 
 
 class Shown(Struct, Generic[T], frozen=True):
-    """A column, and how its cell comes from what the row is of; `figure`: the one that it shows."""
+    """A column, and how its cell is made of a row's value; `figure`: the figure that it shows."""
 
     column: Column
     text: Callable[[T], str]
@@ -120,7 +121,7 @@ class Pen:
         self.write(text, "bold cyan")
 
     def list(self, items: Iterable[str], style: str = "") -> None:
-        """One item a line, wrapped lines indented below the first."""
+        """Write one item per line; wrapped lines are indented below the first."""
         for item in items:
             if self._is_file:
                 self.write(f"- {item}")
@@ -132,7 +133,7 @@ class Pen:
                     self._print(_text("  " if at else "").append_text(line))
 
     def draw(self, table: Table) -> None:
-        """A table, its first column to the left and the others to the right."""
+        """Write a table, with its first column aligned left and the others right."""
         gap = WIDE_GAP
         if not self._is_file:
             if sum(table.widths) + gap * (len(table.columns) - 1) > self._console.width:
@@ -161,13 +162,13 @@ class Pen:
         self._console.print(what, soft_wrap=self._is_file, highlight=False, markup=False)
 
     def _readable(self, text: str) -> str:
-        # A result is made by anybody: its labels and failures could steer the terminal.
+        # A result may come from anybody: its labels and failures could control the terminal.
         shown = printable(text, kept=LINES)
         return as_ascii(shown) if self._is_ascii else shown
 
 
 def _text(text: str = "", style: str = "") -> Text:
-    # Whoever has a console has imported Rich already; tables that are only values do without it.
+    # Code with a console has imported Rich already; tables as values do not need it.
     from rich.text import Text
 
     return Text(text, style=style)

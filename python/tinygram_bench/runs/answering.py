@@ -1,4 +1,4 @@
-"""Whether a server that is not ours answers at all: it is called once, before the first round.
+"""Checks that a server that is not ours answers at all, by one call before the first round.
 
 Law: only whether an answer comes is judged here; the runs tell what is wrong with it.
 """
@@ -14,7 +14,7 @@ from tinygram_bench.model.errors import UsageError
 from tinygram_bench.processes.workers import RunError
 
 ANSWER_LIMIT_S = 5.0
-"""How long a server may take to accept a connection, and be silent before and in its answer."""
+"""How long a server may take to accept a connection, and how long it may be silent after that."""
 _READ_BYTES = 1 << 16
 _HERE = Network()
 
@@ -34,14 +34,14 @@ def unanswered(server: str, failure: Exception) -> UsageError:
 def call_once(
     address: tuple[str, int], call: bytes, answer_bytes: int, limit_s: float, host: Network = _HERE
 ) -> None:
-    """Connect from `host`, send `call`, and read `answer_bytes`, whatever they are.
+    """Connect from `host`, send `call`, and read `answer_bytes` bytes, whatever they are.
 
-    `answer_bytes` 0: nothing is awaited but the end of the connection. A server that ends it early
-    has answered. Raises RunError where connecting fails, or takes more than `limit_s`, and where
-    the server is silent for so long.
+    With `answer_bytes` 0, only the end of the connection is awaited. A server that ends the
+    connection early has answered. Raises RunError where connecting fails or takes more than
+    `limit_s`, or where the server is silent for so long.
     """
     with host.entered():
-        # It stays in the network in which it was made.
+        # A socket stays in the network in which it was made.
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     with sock:
         _connect(sock, address, limit_s)
@@ -62,7 +62,7 @@ def call_once(
                     left = left[sock.send(left) :]
                     if not (left or answer_bytes):
                         sock.shutdown(socket.SHUT_WR)
-            except OSError:  # Most likely a reset: it has ended the connection.
+            except OSError:  # Most likely a reset: the server has ended the connection.
                 return
 
 

@@ -1,4 +1,4 @@
-"""Runs whose failure is kept in them, and whose counts are not trusted."""
+"""Attempts at runs: a failure is kept in the run, and its counts are checked."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from tinygram_bench.model.result import Case, Run
 from tinygram_bench.processes.workers import RunError
 
 _MOST_PER_NS = 10_000
-"""The fastest growth of a counter: the ns of more threads than a run may have, or 10 TB/s."""
+"""The fastest growth of a counter: CPU time of more threads than a run may have, or 10 TB/s."""
 _SHORTEST_NS = 10**9
 """A shorter run counts as this long: some counters grow with buffers, not with time."""
 T = TypeVar("T")
 
 
 def attempt(case: Case, round: int, act: Callable[[], T]) -> T | Run:
-    """What `act` makes; where it fails, a run with its failure."""
+    """The result of `act`; where it fails, a run with that failure."""
     try:
         return act()
     except RunError as failure:
@@ -27,7 +27,7 @@ def attempt(case: Case, round: int, act: Callable[[], T]) -> T | Run:
 
 
 def checked(run: Run, took_ns: int) -> Run:
-    """The run. Raises RunError for an impossible count."""
+    """The same run. Raises RunError for an impossible count."""
     most = _MOST_PER_NS * max(took_ns, _SHORTEST_NS)
     for name, count in run.counters.items():
         if count is not None and count < 0:

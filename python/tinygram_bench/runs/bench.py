@@ -26,7 +26,8 @@ from tinygram_bench.runs.workload import Alternates, TakesTurns, Workload
 from tinygram_bench.statistics.workloads.loads import is_alone
 
 Kept = Callable[[Case], Hashable | None]
-"""The key of a case's stage: cases with the same key share one; None: a case has a fresh one.
+"""The key of a case's stage: cases with the same key share a stage; None: the case gets a fresh
+one.
 
 Cases that take turns are up at the same time, so each needs a key of its own."""
 
@@ -58,7 +59,7 @@ class Bench:
     def run_cases(self, cases: Sequence[Case], round: int) -> list[Run]:
         """Run a case, or several that take turns, once; see `run_case`.
 
-        Those whose single samples alternate share a fresh stage, which ends with them.
+        Cases whose single samples alternate share a fresh stage, which ends with them.
         """
         if is_alone(cases[0]):
             return [self.run_case(case, round) for case in cases]
@@ -178,10 +179,10 @@ def running(
     far_host: FarHost | None = None,
     agreement: Agreement = ALONE,
 ) -> Iterator[Bench]:
-    """A bench, until the block's end; with `kept` its stages stay until then.
+    """A bench until the block's end; with `kept`, its stages stay until then.
 
-    `far_host`: on which the far ends are, None: on this machine. `agreement`: with other hosts that
-    run the same cases at the same time.
+    `far_host`: the host of the far ends; None: this machine. `agreement`: with other hosts that run
+    the same cases at the same time.
     """
     with counting() as library:
         made = Bench(workload, library, kept, far_host, agreement)
@@ -192,10 +193,10 @@ def running(
 
 
 def _with_failure_kept(case: Case, round: int, measure: Callable[[Case, int], Run]) -> Run:
-    """The run that `measure` makes, or one that has its failure.
+    """The run that `measure` makes, or one with its failure.
 
-    Counts come from the run's processes, and are not trusted: one below 0, or above what a run of
-    that length can have, fails it.
+    Counts come from the run's processes, and are not trusted: a count below 0, or above what a run
+    of that length can have, fails the run.
     """
     began_ns = time.monotonic_ns()
     return attempt(

@@ -1,7 +1,7 @@
 """What is read of a case's processes at the edges of its slices, and what that says of the slices.
 
-Each reading takes a few µs, for it is made while the next case is about to begin. CPU clocks come
-first; what the scheduler and TCP have counted follows where there is time left for it.
+Each reading takes a few µs, because the next case is about to begin. CPU clocks come first; what
+the scheduler and TCP have counted follows where there is time left for it.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import TypeVar
 from msgspec import Struct, field
 
 _MOST_THREADS = 32
-"""The scheduler's counts of more are not read: that takes too long."""
+"""With more threads, the scheduler's counts are not read: that would take too long."""
 _READ_BYTES = 1 << 16
 _NETSTAT = "net/netstat"
 
 T = TypeVar("T")
 
 Threads = dict[str, tuple[int, int]] | None
-"""Thread → how often it was put on a core, and how long it has waited for one; None: not known."""
+"""Thread → how often it was put on a core, and the ns that it waited for one; None: not known."""
 
 
 class Scheduled(Struct, frozen=True):
@@ -43,7 +43,7 @@ class Clocks(Struct, frozen=True):
     ends: list[int | None] = field(default_factory=list)
 
     def read(self) -> int | None:
-        """Their CPU time so far, in ns; None where one has ended, or there is none."""
+        """The processes' CPU time so far, in ns; None where one has ended, or there is none."""
         try:
             # CPUCLOCK_SCHED of each process (clock_getcpuclockid(3)).
             used = [time.clock_gettime_ns((~pid << 3) | 2) for pid in self.pids]
@@ -52,9 +52,9 @@ class Clocks(Struct, frozen=True):
         return sum(used) if used else None
 
     def by_whole_slice(self, slices: int) -> tuple[int | None, ...]:
-        """From when each slice begins until the next one does; fewer than `slices`: not known.
+        """CPU time from the start of each slice to that of the next one, in ns; None: not known.
 
-        That of the last one is not: no slice of the case begins after it.
+        That of the last slice never is: no slice of the case begins after it.
         """
         return tuple(
             None if begin is None or until is None else until - begin
@@ -62,7 +62,7 @@ class Clocks(Struct, frozen=True):
         )
 
     def resting(self, slices: int) -> int | None:
-        """All the time between the slices; None where too little of it is known."""
+        """The CPU time between all slices, in ns; None where too little of it is known."""
         begins, ends = padded(self.begins, slices), padded(self.ends, slices)
         rests = [
             None if end is None or begin is None else begin - end
@@ -74,7 +74,7 @@ class Clocks(Struct, frozen=True):
 class Sched(Struct):
     """The scheduler's counts of each thread at the begins and ends of slices.
 
-    `has_too_many`: threads to read them all, as was found once.
+    `has_too_many`: the processes were once found to have too many threads to read all counts.
     """
 
     pids: Sequence[int]
@@ -105,7 +105,7 @@ class Sched(Struct):
         return found if found and all(turns for turns, _ in found.values()) else None
 
     def scheduled(self, slices: int) -> Scheduled | None:
-        """In all slices; None where too little is known, or a thread has ended in too many."""
+        """Summed over all slices; None where too little is known, or threads ended in too many."""
         pairs = zip(padded(self.begins, slices), padded(self.ends, slices), strict=True)
         grown = [_grown(before, after) for before, after in pairs]
         switches = summed([None if each is None else each.switches for each in grown])
@@ -128,7 +128,7 @@ class DelayedAcks(Struct, frozen=True):
 
     @staticmethod
     def of(pids: Sequence[Sequence[int]], stack: ExitStack) -> DelayedAcks:
-        """Those of the networks in which the processes are; none where that is not known."""
+        """The counts of the processes' networks; no networks where these are not known."""
         fds: dict[int, int] = {}
         try:
             for pid, *_ in pids:
@@ -141,14 +141,14 @@ class DelayedAcks(Struct, frozen=True):
         return DelayedAcks(tuple(fds.values()))
 
     def read(self) -> bytes | None:
-        """The kernel's tables as they are, which are looked into when all slices are over."""
+        """The kernel's tables unparsed: they are looked into when all slices are over."""
         try:
             return b"".join(os.pread(fd, _READ_BYTES, 0) for fd in self.fds) or None
         except OSError:
             return None
 
     def counted(self, slices: int) -> int | None:
-        """In all slices: those sent while a slice lasted, and not in the rest after it."""
+        """How many were sent in all slices, and not in the rests after them."""
         pairs = zip(padded(self.begins, slices), padded(self.ends, slices), strict=True)
         return summed(
             [
@@ -159,12 +159,12 @@ class DelayedAcks(Struct, frozen=True):
 
 
 def padded(found: Sequence[T | None], length: int) -> tuple[T | None, ...]:
-    """One for each of `length` slices; None for those that were not reached."""
+    """One value for each of `length` slices; None for slices that were not reached."""
     return (*found, *[None] * length)[:length]
 
 
 def summed(values: Sequence[int | None]) -> int | None:
-    """The sum, in which what is not known is as the mean of the rest; None: half are not known."""
+    """The sum, with the mean for unknown values; None where more than half are unknown."""
     known = [each for each in values if each is not None]
     if not known or len(known) * 2 < len(values):
         return None
@@ -182,7 +182,7 @@ def _grown(before: Threads, after: Threads) -> Scheduled | None:
 
 
 def _delayed(tables: bytes) -> int:
-    """The number of them in all tables: a line of names, then one of numbers (proc_pid_net(5))."""
+    """How many there are in all tables: a line of names, then one of numbers (proc_pid_net(5))."""
     lines = [line.split() for line in tables.splitlines() if line.startswith(b"TcpExt:")]
     return sum(
         int(number)

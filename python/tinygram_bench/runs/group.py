@@ -29,15 +29,15 @@ from tinygram_bench.runs.stage import Address, Stage, Turn
 from tinygram_bench.runs.workload import Alternates, Rehearsed, TakesTurns, Waiting
 
 LEAD_NS = 50_000_000
-"""From telling the sides of a group their start to the start: each must have been told."""
+"""The time between telling all sides of a group when they start, and that start."""
 _LEAST_ROWS = 4
-"""However many messages there are at a time, a slice has time for so many one after the other."""
+"""However many messages are sent at a time, a slice has time for this many one after the other."""
 _LONGEST = 2
-"""A message that is under way when a slice ends takes at most so many times as long as usual."""
+"""A message under way when a slice ends takes at most this many times its usual time."""
 _GRACE_S = 10.0
-"""Where others have stalled until time was up, a case still has so long, or its limit, to tell."""
+"""How long a case, within its own limit, may still take to answer after others have stalled."""
 _TICK_NS = 4_000_000
-"""For so long at least another program's turn on a core lasts (CONFIG_HZ 250)."""
+"""The least time that another program's turn on a core lasts (CONFIG_HZ 250)."""
 
 
 _WINDOWS_RESTART = Warning(
@@ -52,12 +52,13 @@ class Agreement(Protocol):
     """What groups of the same cases on several hosts agree on, so that their slices are in step."""
 
     def lengths_ns(self, own_ns: Sequence[int]) -> Sequence[int]:
-        """The length of a slice and what follows each case's, the longest of all hosts."""
+        """In ns: the length of a slice, then each wait after one; the longest of all hosts."""
 
     def start_ns(self, round_trip_ns: int) -> int:
-        """When the first slice begins (CLOCK_MONOTONIC of this host), all being ready.
+        """When the first slice begins (CLOCK_MONOTONIC of this host), once all hosts are ready.
 
-        `round_trip_ns`: to the host of the far ends, which must be told in time, too.
+        `round_trip_ns`: the round trip to the host of the far ends, which must be told in time,
+        too.
         """
 
 
@@ -70,7 +71,7 @@ class _Alone:
 
 
 ALONE: Agreement = _Alone()
-"""For the groups of one host, which ask nobody."""
+"""The agreement of groups on one host, which ask nobody."""
 
 
 class _Up(Struct, frozen=True):
@@ -94,7 +95,7 @@ class _Side(Struct, frozen=True):
 
 
 class Group(Struct, frozen=True):
-    """Cases of a load, in a round. `slice_ns`: as asked; slow messages make slices longer.
+    """The cases of a load in one round. `slice_ns`: as asked for; slow messages make slices longer.
 
     Some may run at the same time (`TakesTurns.at_once`): they share a stage and their slices.
     """
@@ -107,7 +108,7 @@ class Group(Struct, frozen=True):
     agreement: Agreement = ALONE
 
     def run(self, stack: ExitStack, set_up: Callable[[Case], Stage]) -> list[Run]:
-        """A run of each case; `set_up` makes its stage, which ends with `stack`.
+        """Make a run of each case; `set_up` makes its stage, which ends with `stack`.
 
         A case that fails, or stalls, is left out from then on, and the others lose nothing.
         """
@@ -143,12 +144,12 @@ class Group(Struct, frozen=True):
         ]
 
         def is_lost() -> bool:
-            """Whether the far host is: all cases have the same."""
+            """Whether the far host, which all cases share, was lost."""
             return any(process.is_cut_off for process in far)
 
         with self.live.watching(watched) as between:
             used = used_in_slices(start_ns, timed, give_up_s, cores, between, is_lost)
-        # Those that have stalled come last.
+        # Cases that have stalled come last.
         numbers = list(at_turn)
         answering = [each.waiting.answering for each in at_turn.values()]
         beside = [each.up.turn.stage.children for each in at_turn.values()]
@@ -165,7 +166,7 @@ class Group(Struct, frozen=True):
         return reaching.told(runs, turns)
 
     def _added(self, runs: list[Run], at_turn: Mapping[int, _Side], start_ns: int) -> list[Run]:
-        """The runs with what their links did; those at the same time share both."""
+        """The runs with what their links did; those at the same time share a link and failures."""
         together: dict[str, list[int]] = {}
         for number, case in enumerate(self.cases):
             together.setdefault(self.workload.at_once(case), []).append(number)
@@ -185,7 +186,7 @@ class Group(Struct, frozen=True):
         return found
 
     def _each(self, act: Callable[..., U], *of_cases: Sequence[Any]) -> list[U | Run]:
-        """What `act` makes of each case; of one that has failed, or fails now, its run."""
+        """What `act` makes of each case; for one that has failed, or fails now, its failed run."""
         return [
             each
             if isinstance(each, Run)
@@ -200,7 +201,7 @@ class Group(Struct, frozen=True):
         stages: dict[str, Stage],
         case: Case,
     ) -> Turn:
-        """Start its far end; all of them get ready for orders together. Raises RunError."""
+        """Start the case's far end; all far ends get ready for orders together. Raises RunError."""
         key = self.workload.at_once(case)
         if key not in stages:
             stages[key] = set_up(case)
@@ -209,7 +210,7 @@ class Group(Struct, frozen=True):
         return turn
 
     def _listening(self, turn: Turn) -> _Up:
-        """Have its far end listen, and start the near one. Raises OSError and RunError."""
+        """Have the far end listen, and start the near end. Raises OSError and RunError."""
         turn.begin()
         with turn.explaining():
             address = self.workload.listen(turn)
@@ -225,7 +226,7 @@ class Group(Struct, frozen=True):
     def _turns(
         self, rehearsed: Sequence[Rehearsed | Run], up: Sequence[_Up | Run]
     ) -> Sequence[Slices]:
-        """Slices that have a few messages of the slowest case, and gaps as long as its messages."""
+        """Slices that hold a few messages of the slowest case, with gaps for messages under way."""
         found = [Rehearsed() if isinstance(each, Run) else each for each in rehearsed]
         own_ns = self.workload.own_ns(self.cases[0])
         least_ns = (
@@ -259,15 +260,15 @@ class Group(Struct, frozen=True):
         return _Side(up, slices, waiting, is_paired)
 
     def _give_up_s(self, start_ns: int, turns: Sequence[Slices]) -> float:
-        """When the last slice of all is over, and as much later as a case alone may take."""
+        """The end of the last slice of all, plus the time that a case alone may take."""
         return (start_ns + turns[0].over_ns) / 1e9 + max(map(self.workload.limit_s, self.cases))
 
 
 def evened(waits_ns: Sequence[int]) -> list[int]:
-    """Waits of which none is below the longest one, or a tick of the scheduler if that is less.
+    """The waits, none of them below the longest one, or below a scheduler's tick if that is less.
 
-    Or after such a tick messages of cases with short waits would come in the slices of those with
-    long ones, and never the other way round.
+    Otherwise, after such a tick, messages of cases with short waits would come in the slices of
+    cases with long ones, and never the other way round.
     """
     least_ns = min(max(waits_ns), _TICK_NS)
     return [max(each, least_ns) for each in waits_ns]
@@ -276,7 +277,7 @@ def evened(waits_ns: Sequence[int]) -> list[int]:
 class Alternation(Struct, frozen=True):
     """Cases of a link whose single samples alternate, in a round.
 
-    Slices would need processes for each of them, and lie seconds apart where the cases are many.
+    Slices would need processes for each case, and be seconds apart where the cases are many.
     """
 
     workload: Alternates
@@ -284,10 +285,10 @@ class Alternation(Struct, frozen=True):
     round: int
 
     def run(self, stack: ExitStack, set_up: Callable[[Case], Stage]) -> list[Run]:
-        """A run of each case; `set_up` makes the stage of all, which ends with `stack`."""
+        """Make a run of each case; `set_up` makes the stage of all, which ends with `stack`."""
         began_ns = time.monotonic_ns()
         found = attempt(self.cases[0], self.round, partial(self._alternated, stack, set_up))
-        if isinstance(found, Run):  # What failed was nobody's sample.
+        if isinstance(found, Run):  # No single case has failed, but all of them.
             return [replace(found, case_id=case.case_id) for case in self.cases]
         took_ns = time.monotonic_ns() - began_ns
         return [
@@ -304,7 +305,7 @@ class Alternation(Struct, frozen=True):
 
 
 def _round_trip_ns(up: _Up | Run) -> int:
-    """What a round trip to another machine takes; a link of ours is known before."""
+    """How long a round trip to another machine takes; that of a link of ours is known before."""
     return 0 if isinstance(up, Run) else up.turn.link.round_trip_ns
 
 
@@ -324,7 +325,7 @@ def _collected(side: _Side, used: Used) -> Run:
 
 
 def _added_to_all(side: _Side, runs: Sequence[Run], start_ns: int) -> list[Run]:
-    """The runs with what their link did, once all is counted; failed ones where that cannot be."""
+    """The runs with what their link did, once that is counted; failed runs where it cannot be."""
     slices = side.slices
     turns_ns = [
         (start_ns + begin_ns, start_ns + begin_ns + slices.slice_ns + slices.gap_ns)
@@ -340,8 +341,8 @@ def _added_to_all(side: _Side, runs: Sequence[Run], start_ns: int) -> list[Run]:
 def _keep_windows(link: Link, address: Address | None) -> bool:
     """Have connections over the link keep their congestion window between slices.
 
-    False where that is not permitted, or the server is on another host; loopback has no window that
-    is too small.
+    False where that is not permitted, or the server is on another host; on loopback no window is
+    too small.
     """
     kept = []
     for network in (link.near, link.far):

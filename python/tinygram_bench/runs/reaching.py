@@ -1,10 +1,10 @@
 """Slices that another case reaches into, by messages that come late or by CPU time that it uses.
 
-A host that stops for a while makes any case late, now and then, and its messages come in whosever
-slice is next: that is told, and bars nothing. A case that is late in most of its slices, since it
-cannot keep up or holds messages for longer than its gap, is in the others' figures time and again:
-nothing is compared with those that it reaches, and its own latencies are those of a backlog. A case
-that goes on using a core in the slices of others is compared with none of them.
+A host that stops for a while makes any case late now and then, and its messages come in whichever
+slice is next: a warning tells of that, and bars nothing. A case that is late in most of its slices,
+since it cannot keep up or holds messages for longer than its gap, affects the others' figures time
+and again: cases that it reaches are not compared, and its own latencies are those of a backlog. A
+case that goes on using a core in the slices of others is compared with none of them.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _REGULARLY = 0.5
 _MOST_ENTERED = 0.1
 """Share of a case's slices in which intruders' messages may come before nothing is compared."""
 _MOST_OVERRUN = 0.1
-"""Share of the slices that may reach into the next case's before it is told."""
+"""Share of the slices that may reach into the next case's before a warning tells of it."""
 
 EVERY_FIGURE = ("latency", "queueing", "throughput", "call", "round_trip", "cpu", "last")
-"""What each figure that is compared begins with."""
+"""The beginnings of the names of all figures that are compared."""
 _MOST_OF_A_CORE = 0.1
-"""An end may use so much of a core in the slices of others before nothing is compared with it."""
+"""The share of a core that an end may use in others' slices before its case is not compared."""
 
 
 def told(runs: Sequence[Run], turns: Sequence[Slices]) -> list[Run]:
-    """The runs of a group, with how many slices overran and were entered, and warnings of that."""
+    """The runs of a group, with the slices that overran or were entered, counted and warned of."""
     overrun = [_overrun(run, slices) for run, slices in zip(runs, turns, strict=True)]
     intruders = {
         number
@@ -47,12 +47,12 @@ def told(runs: Sequence[Run], turns: Sequence[Slices]) -> list[Run]:
 
 
 def _overrun(run: Run, slices: Slices) -> int:
-    """How many of its slices reach beyond the gap, where the next one begins."""
+    """How many of the run's slices reach beyond their gap, into the slice that follows."""
     return sum((late_us or 0) * 1e3 > slices.gap_ns for late_us in run.slices.get(LATE_US, ()))
 
 
 def _entered(runs: Sequence[Run], turns: Sequence[Slices]) -> list[list[Set[int]]]:
-    """For each case, whose messages came in each of its slices."""
+    """For each case and each of its slices, the cases (by number) whose messages came in it."""
     order = sorted(
         (begin_ns, number, index)
         for number, slices in enumerate(turns)
@@ -65,7 +65,7 @@ def _entered(runs: Sequence[Run], turns: Sequence[Slices]) -> list[list[Set[int]
             {
                 other
                 for other, ns in enumerate(until_ns)
-                # What has the same slices runs at the same time, and comes late to nobody in them.
+                # Cases with the same slices run at the same time, and are not late for each other.
                 if ns > begin_ns and turns[other] is not turns[number]
             }
         )
@@ -111,9 +111,9 @@ def _entered_told(
 def restless_told(
     runs: Sequence[Run], turns: Sequence[Slices], used_by: Mapping[int, Used]
 ) -> list[Run]:
-    """The runs of a group: warned is who used a core in the slices of others, and each of these.
+    """The runs of a group, with warnings where one used a core in the slices of others.
 
-    `used_by`: of the run with that number, which may have failed since.
+    `used_by`: the number of a run, which may have failed since → what its processes used.
     """
     shares = {
         number: share
@@ -123,7 +123,7 @@ def restless_told(
     }
     found = []
     for number, run in enumerate(runs):
-        # What has the same slices runs at the same time.
+        # Cases with the same slices run at the same time.
         others = [each for each in shares if turns[each] is not turns[number]]
         warnings = [
             *([_restless(shares[number])] if number in shares else []),
@@ -136,9 +136,9 @@ def restless_told(
 
 
 def _share_of_a_core(slices: Slices, used: Used) -> float:
-    """The share of a core that it used in its rests; 0 where it has a single slice, and no rest.
+    """The share of a core that a case used in its rests; 0 where a single slice leaves no rest.
 
-    The rests lie between its first slice and its last one, where CPU time is known.
+    The rests lie between the first slice and the last one, where CPU time is known.
     """
     begins_ns = slices.begins_ns
     rests_ns = begins_ns[-1] - begins_ns[0] - slices.slice_ns * (len(begins_ns) - 1)

@@ -1,6 +1,6 @@
 """Runs a plan: every case that is due once in each round, each in its own seeded order.
 
-A study may pick the cases of a round by itself, from what the runs before say.
+A study may choose the cases of a round itself, by what the finished runs say.
 """
 
 from __future__ import annotations
@@ -15,23 +15,24 @@ from tinygram_bench.runs.progress import Progress
 from tinygram_bench.statistics.workloads.loads import is_alone, turns_of
 
 Order = Callable[[Plan, int, Sequence[Run]], Iterable[Case]]
-"""The cases of round 0, 1, 2 … in their order, when these runs are finished; asked before it."""
+"""The cases of round 0, 1, 2 … in their order, given the finished runs; asked before the round."""
 IsOver = Callable[[int, Sequence[Run]], bool]
-"""Whether a plan ends with so many rounds, when these runs are finished; asked before each round
-and after the last one."""
+"""Whether a plan ends after this many rounds, given the finished runs; asked before each round and
+after the last one."""
 
 
 def ordered(plan: Plan, round: int, _finished: Sequence[Run] = ()) -> list[Case]:
-    """The cases of that round in their order: the same for the same seed."""
+    """The cases of a round in a random order, which is the same for the same seed."""
     cases = list(plan.due(round))
     random.Random(f"{plan.seed}/{round}").shuffle(cases)
     return cases
 
 
 def _groups(cases: Iterable[Case]) -> Iterator[list[Case]]:
-    """Each case that runs alone, and those that take turns, together.
+    """The cases in groups: one that runs alone, or all those that take turns with each other.
 
-    They are where the middle one of them is: where the first is, large groups would come early.
+    A group stands where its middle case is in the order: by the first one, large groups would come
+    early.
     """
     groups: dict[Hashable, list[tuple[int, Case]]] = {}
     for place, case in enumerate(cases):
@@ -51,10 +52,10 @@ def run_plan(
     give_up_s: float = math.inf,
     is_over: IsOver = lambda _rounds, _runs: False,
 ) -> tuple[tuple[Run, ...], bool]:
-    """Run everything; the finished runs, and whether Ctrl-C ended it early.
+    """Run everything; return the finished runs, and whether Ctrl-C ended the plan early.
 
     `on_round` gets all runs so far after every round but the last. `earlier`: runs of the plan that
-    are finished already, and come first. After `give_up_s` (time.monotonic) no run begins.
+    were finished before, which come first. After `give_up_s` (time.monotonic) no run begins.
     """
     runs = list(earlier)
     done = {(run.case_id, run.round) for run in earlier}

@@ -10,12 +10,12 @@ from tinygram_bench.model.result import Warning
 from tinygram_bench.runs.slices import Used
 
 LATE_US = "late_us"
-"""In a run's slices: how long after the end of each one its last message came."""
+"""In a run's `slices`: how long after the end of each slice its last message came."""
 _BLOCKS = {"p99": (990, 500), "p99_9": (999, 5_000)}
-"""Percentile → thousandths, and the messages in a block: slices in a row that have so many."""
+"""Percentile → its thousandths, and the messages that the slices of a block have together."""
 _OF_A_SLICE: dict[str, Callable[[Sequence[int]], float]] = {"p50": median, "max": max}
 _MOST_AT_REST = 0.02
-"""CPU time between its slices, as a share of the time that a case has in its slices."""
+"""The most CPU time between a case's slices, as a share of the time in its slices."""
 
 Values = tuple[float | None, ...]
 
@@ -25,9 +25,9 @@ def percentiles_us(
 ) -> dict[str, Values]:
     """`NAME_p50_us` and `NAME_max_us` of each slice, `NAME_p99_us`, `NAME_p99_9_us` of each block.
 
-    `per_slice`: how many values a slice has, or has at least. It is the same for all cases of a
-    load, and not what was counted: they have the same blocks. None where a block has less than half
-    of what it should have.
+    `per_slice`: how many values a slice has, or has at least. This is the same for all cases of a
+    load, and not what was counted, so that they have the same blocks. None where a block has less
+    than half of the values that it should have.
     """
     found: dict[str, Values] = {
         f"{name}_{what}_us": tuple(of(each) / 1e3 if each else None for each in by_slice_ns)
@@ -76,8 +76,8 @@ def slices_told(
 ) -> Iterator[Warning]:
     """The warnings of a run in slices; none where it was alone.
 
-    `own_ns`: how long its slices are together; `who` used the CPU time that is the case's,
-    and `other` is its other end.
+    `own_ns`: how long the run's slices are together. `who`: the end whose CPU time is the case's;
+    `other`: its other end.
     """
     of_ends = {who: counters.get("resting_cpu_ns"), other: counters.get("other_resting_cpu_ns")}
     busy = [

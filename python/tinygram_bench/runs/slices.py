@@ -19,10 +19,10 @@ from tinygram_bench.model.value import Value
 from tinygram_bench.runs.edges import Clocks, DelayedAcks, Sched, Scheduled
 
 SLICE_NS = 20_000_000
-"""The length of slices that nobody asked for, where a load does not need longer ones."""
+"""The default length of slices, where a load does not need longer ones."""
 PACED_SLICE_NS = 10_000_000
-"""The same of a stream at a rate: what is compared lies nearer. Flat out shorter slices gain
-little, and the gaps between them take longer (decision 0045)."""
+"""The same for a stream at a rate, so that what is compared lies nearer. Flat out, shorter slices
+gain little, and the gaps between them take longer (decision 0045)."""
 SETTLING_SHARE = 0.15
 """The first part of each slice is not measured: caches and the connection are cold."""
 DRAINING_SHARE = 0.15
@@ -30,40 +30,41 @@ DRAINING_SHARE = 0.15
 MOST_SLICES = 4_000
 """The most slices of a case whose sender is on another host: the table is sent in one line."""
 LEAST_MESSAGES = 20
-"""A slice holds so many at its rate, or a comparison of medians would say little."""
+"""The fewest messages in a slice at its rate: with fewer, comparing medians would say little."""
 LEAST_BURSTS = 4
-"""And so many bursts, or some slices would have none."""
+"""The fewest bursts in a slice: with fewer, some slices would have none."""
 GAP_NS = 1_000_000
-"""Between two slices, in which the last messages of the first arrive."""
+"""The time between two slices, in which the last messages of the first arrive."""
 _BEFORE_NS = GAP_NS // 2
-"""CPU clocks are read so long before a slice begins."""
+"""How long before a slice begins CPU clocks are read."""
 _LOOKS_EVERY_S = 1.0
-"""Whoever waits for the edge of a long slice looks as often whether all is lost."""
+"""How often a wait for the edge of a long slice looks whether all is lost."""
 _MOST_LATE = 0.05
-"""They are known where they are read before that begins, or late by this share of it at most."""
+"""CPU clocks are known where they were read before the slice begins, or late by at most this share
+of the slice."""
 _MOST_OF_IT = 0.8
-"""In so much of the time before a slice what else is counted is read."""
+"""The share of the time before a slice in which all other counts are read."""
 
 
 def stream_slice_ns(rate_per_s: float | None, burst: int = 1) -> int:
-    """The length of a stream's slices on loopback that nobody asked for; None: flat out."""
+    """The default length of a stream's slices on loopback, in ns; `rate_per_s` None: flat out."""
     if rate_per_s is None:
         return SLICE_NS
     return max(PACED_SLICE_NS, least_paced_ns(rate_per_s, burst))
 
 
 def least_paced_ns(rate_per_s: float, burst: int) -> int:
-    """How long a slice of a stream is at least, in bursts of so many messages."""
+    """The least length of a slice of a stream at a rate, in ns; `burst`: messages in a burst."""
     return math.ceil(least_messages(burst) / rate_per_s * 1e9)
 
 
 def least_messages(burst: int) -> int:
-    """How many messages a slice of a stream has at least, in bursts of so many."""
+    """The fewest messages in a slice of a stream; `burst`: messages in a burst."""
     return max(LEAST_MESSAGES, LEAST_BURSTS * burst)
 
 
 def least_held(burst: int) -> str:
-    """The same in words."""
+    """What `least_messages` says, in words."""
     if least_messages(burst) == LEAST_MESSAGES:
         return f"{LEAST_MESSAGES} messages"
     return f"{LEAST_BURSTS} bursts of {burst} messages"
@@ -72,8 +73,9 @@ def least_held(burst: int) -> str:
 class Slices(Value, frozen=True):
     """The turns of one case: when each begins after the start, and how long each is, in ns.
 
-    `gap_ns`: how long after each nobody has a turn. `over_ns`: when the last slice of all cases is
-    over, and its gap; until then nobody ends, which would take a core from those that have turns.
+    `gap_ns`: how long after each slice nobody has a turn. `over_ns`: when the last slice of all
+    cases and its gap are over; until then no process ends, which would take a core from cases that
+    have turns.
     """
 
     begins_ns: tuple[int, ...]
@@ -84,7 +86,7 @@ class Slices(Value, frozen=True):
 
     @property
     def open_ns(self) -> int:
-        """How much of each slice messages are handed over in, flat out."""
+        """The part of each slice in which messages are handed over when flat out, in ns."""
         return self.slice_ns - round(self.slice_ns * DRAINING_SHARE)
 
     @property
@@ -94,10 +96,10 @@ class Slices(Value, frozen=True):
 
 
 def table(waits_ns: Sequence[int], own_ns: int, slice_ns: int, seed: str) -> tuple[Slices, ...]:
-    """The turns of as many cases: together those of each take `own_ns`, in whole slices.
+    """The turns of as many cases: those of each case take `own_ns` together, in whole slices.
 
-    `waits_ns`: how long messages of each may be on their way after its slice, beside what they take
-    on this host.
+    `waits_ns`: for each case, how long its messages may be on their way after its slice, beside the
+    time that they take on this host.
     """
     # Processes that take turns import this module, too; only the bench draws a table.
     import random
@@ -120,9 +122,9 @@ def table(waits_ns: Sequence[int], own_ns: int, slice_ns: int, seed: str) -> tup
 
 
 class Ends(Struct, frozen=True):
-    """A case that takes turns: its slices, its processes, and those at its other end, where known.
+    """A case that takes turns: its slices, its processes, and where known those at its other end.
 
-    `counts_acks`: the kernel's count of delayed acknowledgements is theirs alone.
+    `counts_acks`: the kernel's count of delayed acknowledgements comes from these processes alone.
     """
 
     slices: Slices
@@ -134,14 +136,14 @@ class Ends(Struct, frozen=True):
 class Used(Struct, frozen=True):
     """What a case's processes used; times in ns.
 
-    `by_whole_slice`: CPU time from when each slice begins until the case's next one does, so that a
-    message is paid for that settles, and one that something kept from being handed over in its
-    slice; None where a process had ended, or an edge was read too late. `resting`: of all the time
-    between its slices; None where that is not known. `other_resting`: the same of its other end.
-    `in_slices`: how often its threads were put on a core in all its slices, and how long they had
-    waited for one; `other_in_slices`: the same of its other end; `delayed_acks`: of both. Where an
-    edge was read too late, those of a slice are the mean of the others; None where half are not
-    known.
+    `by_whole_slice`: CPU time from when each slice begins until the case's next one does, so that
+    it includes messages of the settling part, and those that something delayed beyond their slice;
+    None where a process had ended, or an edge was read too late. `resting`: CPU time in all the
+    time between its slices; None where that is not known. `other_resting`: the same for its other
+    end. `in_slices`: how often its threads were put on a core in all its slices, and how long they
+    had waited for one; `other_in_slices`: the same for its other end; `delayed_acks`: of both ends.
+    A slice with an edge that was read too late counts as the mean of the others; None where more
+    than half are not known.
     """
 
     by_whole_slice: tuple[int | None, ...]
@@ -160,12 +162,13 @@ def used_in_slices(
     between: Callable[[int], None] = lambda _ended: None,
     is_lost: Callable[[], bool] = lambda: False,
 ) -> list[Used]:
-    """What each case's processes use; sleeps until the last slice is over, or until `give_up_s`.
+    """What each case's processes use; this sleeps until the last slice is over, or `give_up_s`.
 
     Clocks are read between slices alone: reading takes a core away, which a message that is due
-    then would wait for. `give_up_s` is a time of time.monotonic. `cores`: those that they use.
-    `between` is told after each slice, when the clocks are read, whose it was. Where `is_lost`,
-    which is asked at each edge and each second before it, what is left is not waited for.
+    then would wait for. `give_up_s` is a time of time.monotonic. `cores`: those that the processes
+    use. `between` is called after each slice, when the clocks are read, with the number of its
+    case. `is_lost` is asked at each edge and each second before it; where it holds, the remaining
+    slices are not waited for.
     """
     with ExitStack() as stack, urgent(cores):
         found = [_Watch.on(case, stack) for case in cases]
@@ -241,8 +244,8 @@ def _edges(
 ) -> Iterator[tuple[int, Sequence[int], Sequence[int]]]:
     """A time in each gap, the cases whose slice has ended by then, and those whose slice is next.
 
-    They are several where cases run at the same time. The time is late in the gap, when what was
-    sent in the slice has come.
+    There are several where cases run at the same time. The time is late in the gap, when what was
+    sent in the slice has arrived.
     """
     turns: dict[int, list[int]] = {}
     for number, slices in enumerate(of_cases):

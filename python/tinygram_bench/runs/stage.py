@@ -45,9 +45,10 @@ class Address(NamedTuple):
 class Stage(Struct):
     """A link that is up, and what was started on it; all ends with `stack`.
 
-    `far_host`: where the far end is started, None: on this machine. `where`: the near end is on the
-    sender's core. `placement`: the name of that, by which the far host picks a core of its own.
-    `shown`: the certificate of the server that listens, PEM; None: it does not encrypt.
+    `far_host`: the host on which the far end is started; None: this machine. `where`: the cores;
+    the near end is on the sender's. `placement`: the name of that, by which the far host picks a
+    core of its own. `shown`: the certificate of the server that listens, PEM; None: it does not
+    encrypt.
     """
 
     stack: ExitStack
@@ -67,7 +68,7 @@ class Stage(Struct):
         return cast(T, self._made[name])
 
     def has(self, name: str) -> bool:
-        """Whether an earlier run on this stage has made it."""
+        """Whether an earlier run on this stage has made the value of that name."""
         return name in self._made
 
     def near(
@@ -83,7 +84,8 @@ class Stage(Struct):
     ) -> Told:
         """The process of that role at the far end: a server or a receiver. Raises RunError.
 
-        `pass_fds`: what it writes; on another host it has files of its own, which are brought over.
+        `pass_fds`: the files that it writes; on another host it has files of its own, which are
+        brought over.
         """
         host = self.far_host
         if host is not None:
@@ -125,7 +127,7 @@ class Stage(Struct):
         return self.once(role, start)
 
     def far_identity(self) -> Identity:
-        """The same of the far end, whose key stays on its host: another one makes its own."""
+        """The identity of the far end, whose key stays on its host: another host makes its own."""
         return self.identity() if self.far_host is None else ELSEWHERE
 
     def identity(self) -> Identity:
@@ -136,7 +138,7 @@ class Stage(Struct):
         return self.once("identity", new_identity)
 
     def certificate(self) -> str:
-        """The one that its clients trust: what the server has shown. Raises RunError."""
+        """The certificate that clients trust, PEM: the server has shown it. Raises RunError."""
         if self.shown is None:
             raise RunError("the far end was to encrypt, and has shown no certificate")
         return self.shown
@@ -156,7 +158,7 @@ class Turn:
     def __init__(
         self, stage: Stage, stack: ExitStack, case: Case, round: int, limit_s: float
     ) -> None:
-        """`stack` ends with the run. The time counts from here, and anew from `begin`."""
+        """`stack` ends with the run. `limit_s` counts from here, and anew from `begin`."""
         self.stage = stage
         self.stack = stack
         self.case = case
@@ -172,7 +174,7 @@ class Turn:
         return self.stage.link
 
     def once(self, name: str, make: Callable[[], T]) -> T:
-        """The value of `make`, which is called only for the first time in this run."""
+        """The value of `make`, which is called only once in this run."""
         if name not in self._made:
             self._made[name] = make()
         return cast(T, self._made[name])
@@ -197,7 +199,8 @@ class Turn:
     ) -> Worker:
         """Start a program that is not ours at the far end, for this run. Raises RunError.
 
-        If it `is_watched`, what is heard fails when it does; otherwise its end is only told.
+        If it `is_watched`, hearing an answer fails when the program does; otherwise its end is only
+        told.
         """
         with self.link.far.entered():
             worker = self.stack.enter_context(
@@ -216,11 +219,11 @@ class Turn:
         return Address(self.link.far_address, said.port)
 
     def hear(self, child: Told, kind: type[T]) -> T:
-        """Its next answer; see `hear_all`."""
+        """The next answer of one process; see `hear_all`."""
         return self.hear_all([child], kind)[0]
 
     def hear_all(self, children: Sequence[Told], kind: type[T]) -> list[T]:
-        """The next answer of each; asleep until all have given one.
+        """The next answer of each process; this sleeps until all have given one.
 
         Raises RunError when any process of the stage ends, and when time is up.
         """
@@ -231,7 +234,7 @@ class Turn:
     def check_running(self) -> None:
         """Raises RunError where a process of the stage has ended, or its host was lost.
 
-        That a host was lost its own connection tells, which may do so a moment later.
+        The loss of a host shows on its control connection, maybe a moment later.
         """
         check_running(self.stage.children, self._watched, 2.0 if self.link.is_elsewhere else 0.0)
 
@@ -244,8 +247,8 @@ class Turn:
     def explaining(self, grace_s: float = _GRACE_S) -> Iterator[None]:
         """Have a failure of the block say which host was lost, and how an unwatched program ended.
 
-        The latter's connections end just before it, so that it is waited for; a lost host has
-        others on the stage dismissed, which may be the first to fail. Raises RunError.
+        A program's connections end just before it does, so its end is waited for; when a host is
+        lost, others on the stage are dismissed, and may be the first to fail. Raises RunError.
         """
         try:
             yield

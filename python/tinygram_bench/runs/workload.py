@@ -22,9 +22,10 @@ class Exchanged(Struct, frozen=True):
 
 
 class Rehearsed(Struct, frozen=True):
-    """How long a message of a case takes about, in ns, and how many do at a time.
+    """How long a message of a case takes, about, in ns, and how many are sent at a time.
 
-    Slices are so long that each has a few messages of the slowest case; 0: that is known before.
+    Slices are so long that each has a few messages of the slowest case; 0: that length is known
+    without a rehearsal.
     """
 
     message_ns: int = 0
@@ -62,7 +63,7 @@ class Workload(ABC):
         return placement(case.placement)
 
     def limit_s(self, case: Case) -> float:
-        """How long an exchange may take."""
+        """How many seconds an exchange may take."""
         return case.parameters.timeout_ns / 1e9
 
     def missing(self, case: Case) -> str | None:  # noqa: ARG002 - others look
@@ -75,7 +76,7 @@ class Workload(ABC):
 
     @abstractmethod
     def exchange(self, turn: Turn, address: Address | None) -> Exchanged:
-        """Have the near end exchange with it what is asked for. Raises RunError."""
+        """Have the near end exchange with the far end what the case asks for. Raises RunError."""
 
     def foreign_server(self, case: Case) -> str | None:
         """The option and value that named a server which is not ours; None: it is ours."""
@@ -94,29 +95,29 @@ class TakesTurns(Workload):
     """A workload whose cases take turns in slices."""
 
     def at_once(self, case: Case) -> str:
-        """The key of the cases that share a stage and slices: by default it is alone in them."""
+        """The key of the cases that share a stage and slices: by default, each case has its own."""
         return case.case_id
 
     @abstractmethod
     def own_ns(self, case: Case) -> int:
-        """How long the slices of a case are together."""
+        """How long the slices of a case are together, in ns."""
 
     @abstractmethod
     def waits_ns(self, case: Case) -> int:
-        """How long messages may be on their way after a slice, beside their time on this host."""
+        """How long messages may be on their way after a slice, beside their time here, in ns."""
 
     def waits_elsewhere_ns(self, case: Case) -> int:
-        """The same where the far end is on another host, whose round trip is not in it."""
+        """The same where the far end is on another host, without the round trip to that host."""
         return self.waits_ns(case)
 
     def start_far(self, turn: Turn) -> None:
         """Start our process at the far end, so that it gets ready for `listen` meanwhile.
 
-        Raises RunError. A workload need not: what `listen` finds missing it starts.
+        Raises RunError. A workload need not do this: `listen` starts what it finds missing.
         """
 
     def start_near(self, turn: Turn) -> None:
-        """The same at the near end, when the far one listens. Raises RunError."""
+        """Start our process at the near end, when the far end listens. Raises RunError."""
 
     def rehearsed(self, turn: Turn, address: Address | None) -> Rehearsed:  # noqa: ARG002 - others do
         """Have the near end try what it will do in slices. Raises RunError."""

@@ -1,4 +1,4 @@
-"""The JSON Schema of result files, with what each property, counter, figure and histogram means."""
+"""The JSON Schema of result files, which explains each property, counter, figure and histogram."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Every counter that a run can have: name → unit and meaning.
 
-This is the one registry: the JSON Schema lists it, and allows no other counter. To add a counter,
-add its line.
+This is the only registry: the JSON Schema lists these counters and allows no other. To add a
+counter, add its line.
 """
 
 from __future__ import annotations

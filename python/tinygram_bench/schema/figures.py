@@ -1,7 +1,7 @@
 """Every figure of a summary and every histogram of a run: name → unit and meaning.
 
-This is the one registry: the JSON Schema lists it, and allows no other. A figure of a histogram is
-made of the histogram's line; any other has its own.
+This is the only registry: the JSON Schema lists these and allows no other. A figure of a histogram
+is described by the histogram's line; any other figure has its own line.
 """
 
 from __future__ import annotations
@@ -136,4 +136,4 @@ FIGURES_OF_RUNS: Mapping[str, Said] = {
         for histogram in workload.histograms
     },
 }
-"""Those that a run of a condensed result can have: a summary has not every mean."""
+"""The figures that a run of a condensed result can have: a summary does not have every mean."""

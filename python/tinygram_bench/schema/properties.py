@@ -1,4 +1,4 @@
-"""What each property of a result file means: struct → property → words."""
+"""The meaning of each property of a result file: struct → property → text."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The warnings about the link of a run.
 
-Law: a message has no figure of the run, so that a report says it once for all cases that have it;
-how late and how slow a link was is in the report's table of links.
+Law: a warning's message contains no figure of the run, so that a report tells it once for all cases
+that have it; how late and how slow a link was is in the report's table of links.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ _LATE_SHARE = 20
 """A link is late when its p99 is above 100 µs, or above 1/20 of its round trip if that is more."""
 _MISS_NS = 20_000
 _MISS_SHARE = 20
-"""A link is slow, or fast, when its round trips are off by over 20 µs and 1/20 of those asked."""
+"""A link is slow, or fast, when its round trips are off by over 20 µs and 1/20 of the RTT asked."""
 _MIN_LATE_PACKETS = 10
 _STOPPED_NS = 100_000_000
 _STOPPED_SHARE = 100
-"""A relay counts as stopped when that took 100 ms in all, or more than 1/100 of the time."""
+"""A relay counts as stopped when its stops took 100 ms in all, or more than 1/100 of the time."""
 _MOST_STOPPED_SLICES = 0.5
-"""Where the relay stood still in more of the slices, their medians tell of such slices alone."""
+"""Where the relay stood still in more of the slices, their medians are those of such slices."""
 _TOLD_STOPPED_SLICES = 0.01
 STOOD_STILL_US = "link_stood_still_us"
-"""In a run's slices: how much of each one, and of the gap after it, the relay stood still."""
+"""In a run's `slices`: how long the relay stood still in each slice and the gap after it."""
 LINK_FAULTS = ("link_stopped", "link_late", "link_slow", "link_fast")
 """The warnings of a link that was not as asked."""
 UNASKED = ("_overflow", "_refused", "_missed", "device_dropped")
@@ -40,8 +40,8 @@ def warnings_of(
 ) -> tuple[Warning, ...]:
     """Every warning of one run's link; those that bar figures first.
 
-    `stood_still_us`: how much of each slice, of a run that took turns: what happened between its
-    slices is in no figure of it.
+    `stood_still_us`: for a run that took turns, how long the relay stood still in each slice: what
+    happened between its slices is in none of its figures.
     """
     found = (
         _stopped(counters) if stood_still_us is None else _stopped_in_slices(stood_still_us),
@@ -56,7 +56,7 @@ def warnings_of(
 def late_percentile(packets: int) -> float | None:
     """The percentile that tells whether a link was late: p99, lower with fewer than 1,000 packets.
 
-    Ten packets must be beyond it; None: so few were carried that none has.
+    Ten packets must be beyond it; None: too few packets were carried.
     """
     if packets <= _MIN_LATE_PACKETS:
         return None
@@ -83,7 +83,7 @@ def _stopped(counters: Mapping[str, int]) -> Warning | None:
 
 
 def _stopped_in_slices(stood_still_us: Sequence[float]) -> Warning | None:
-    """Tell of stops in a few slices, which meet all cases that take turns; bar on many."""
+    """Tell of stops in a few slices, which meet all cases that take turns; bar where in many."""
     stopped, slices = sum(us > 0 for us in stood_still_us), len(stood_still_us)
     if stopped <= _TOLD_STOPPED_SLICES * slices:
         return None
@@ -110,7 +110,7 @@ def _late(facts: LinkFacts, lateness: Histogram | None) -> Warning | None:
 
 
 def rtt_miss_ns(asked_rtt_ns: int, rtt_ns: int) -> int:
-    """How far a round trip is from what was asked; 0 where that is near enough."""
+    """How far a round trip is from what was asked, in ns; 0 where that is near enough."""
     miss_ns = rtt_ns - asked_rtt_ns
     return 0 if abs(miss_ns) <= max(_MISS_NS, asked_rtt_ns // _MISS_SHARE) else miss_ns
 

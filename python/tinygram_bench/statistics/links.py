@@ -14,12 +14,13 @@ _PERCENTILES = (50.0, 99.0)
 
 
 class LinkSummary(Struct, frozen=True):
-    """A link by one backend. Times in µs, null where nobody knows; counts of packets and runs.
+    """A link of one backend. Times in µs, None where not known; counts of packets and runs.
 
-    `runs`: those of cases that shared it are one. `amiss_runs`: whose link was late, slow or fast.
-    `found_rtt_us`: the median over the runs of what a program's ping-pong took when the link was
-    up. `late_…_us`: how long after their time packets were handed over. `cpu_us_per_packet`: CPU
-    time of the relay's thread for each one that it delivered, both hosts' receive work included.
+    `runs`: runs that shared the link count as one. `amiss_runs`: those whose link was late, slow or
+    fast. `found_rtt_us`: the median over the runs of what a program's ping-pong took when the link
+    was up. `late_…_us`: how long after their time packets were handed over. `cpu_us_per_packet`:
+    CPU time of the relay's thread for each packet that it delivered, both hosts' receive work
+    included.
     """
 
     name: str
@@ -37,9 +38,9 @@ class LinkSummary(Struct, frozen=True):
 
 
 def links_of(result: Result) -> tuple[LinkSummary, ...]:
-    """Every link and backend that runs were over, in the order of the plan's cases.
+    """Every link and backend that runs used, in the order of the plan's cases.
 
-    Of the runs that shared a link in a round one stands for all: they have the same counts of it.
+    Of the runs that shared a link in a round, one stands for all: they have the same counts.
     """
     runs: dict[tuple[str, str, str], list[Run]] = {}
     of_case: dict[str, list[Run]] = {}

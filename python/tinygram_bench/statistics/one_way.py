@@ -1,8 +1,9 @@
-"""One-way times between two hosts: where two clocks know them well enough to be shown.
+"""One-way times between two hosts, and where the two clocks measure them well enough to be shown.
 
 Law: where the clocks' difference may be wrong by more than a fifth of a latency, half of the round
 trip is shown in its place, and labelled so. What was measured stays in the result, with its bound:
-ways of one round have the same error, and are compared by it.
+ways of one round have the same error. It cannot change which of them is faster; a ratio of two
+latencies may be off by as large a share as the bound is of them.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ Figures = Mapping[str, Figure | None]
 
 
 def least_known_us(figures: Figures) -> float:
-    """Times below are not known well enough; 0 where one clock took them."""
+    """The least time that is known well enough, in µs; 0 where a single clock took the times."""
     bound = figures.get(BOUND)
     return 0.0 if bound is None else bound.high / _MOST_SHARE
 
 
 def is_known(figures: Figures, name: str) -> bool:
-    """Whether a figure may be shown; also where it has no value."""
+    """Whether a figure may be shown; true also where it has no value."""
     found = figures.get(name)
     if found is None or not name.startswith(_TIMES):
         return True
@@ -46,7 +47,7 @@ def as_known(summary: Summary) -> Summary:
 
 
 def warnings_of(figures: Figures) -> Iterator[Warning]:
-    """What is shown in the place of which figures; it bars none from being compared."""
+    """The warning of what is shown in the place of which figures; it bars no comparison."""
     unknown = [name for name in figures if not is_known(figures, name)]
     bound, instead = figures.get(BOUND), figures.get(INSTEAD)
     if not unknown or bound is None or instead is None:

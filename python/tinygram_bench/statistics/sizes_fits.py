@@ -1,7 +1,7 @@
 """The model of `sizes`, fitted in each round to the medians of its cells.
 
 A parameter is the median of the rounds' own fits, with its order-statistic interval, as every other
-figure: no assumption on how the errors are spread, and what drifts between rounds is in it.
+figure: this assumes nothing of how the errors are spread, and includes what drifts between rounds.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Fit(Struct, frozen=True):
     models: Mapping[int, Model]
 
     def figures(self) -> dict[str, Figure | None]:
-        """The parameters; None where a round does not tell it."""
+        """The model's parameters, name → figure; None where a round does not tell the parameter."""
         return {
             name: _figure([parameter(model) for model in self.models.values()])
             for name, parameter in _PARAMETERS.items()
@@ -61,7 +61,7 @@ class Fit(Struct, frozen=True):
 def fits_of(plan: Plan, runs: Sequence[Run]) -> tuple[Fit, ...]:
     """A fit for each strategy, number of setup writes, server and link of `sizes`.
 
-    Without models where the cells do not tell the parameters apart.
+    A fit has no models where the cells do not tell the parameters apart.
     """
     groups: dict[object, list[Case]] = {}
     for case in plan.cases:
@@ -93,8 +93,8 @@ def with_models(
 def local_parts(plan: Plan, runs: Sequence[Run]) -> dict[str, Figure | None]:
     """The parts of a round trip on this host, in µs, each from the rounds that have both sides.
 
-    `system calls`: four that do nothing. `stack`: the time that a round trip within one thread
-    takes beyond these. `same core`, `other core`: what another thread there adds.
+    `system calls`: four system calls that do nothing. `stack`: the time that a round trip within
+    one thread takes beyond these. `same core`, `other core`: what a second thread there adds.
     """
     named = {
         part: case for case in plan.cases if (part := SizesParameters.of(case).part) is not None
@@ -118,7 +118,7 @@ def local_parts(plan: Plan, runs: Sequence[Run]) -> dict[str, Figure | None]:
 def _samples(
     plan: Plan, runs: Sequence[Run], cases: Sequence[Case], histogram: str
 ) -> dict[str, Sample]:
-    """The samples of these cases, with one histogram of each run: reading the others takes long."""
+    """The samples of these cases, with only one histogram of each run: reading more takes long."""
     asked = {case.case_id for case in cases}
     kept = [
         msgspec.structs.replace(
@@ -137,7 +137,7 @@ def _group(case: Case) -> tuple[object, ...]:
 
 
 def _fit(cases: Sequence[Case], samples: Mapping[str, Sample]) -> Fit:
-    """Fit the rounds in which every cell that has a time at all has one."""
+    """Fit the rounds in which every cell has a time; cells without any time are left out."""
     times_us = {case.case_id: samples[case.case_id].values(TIME) for case in cases}
     measured = [case for case in cases if times_us[case.case_id]]
     shared = [set(times_us[case.case_id]) for case in measured]

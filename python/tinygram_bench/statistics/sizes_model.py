@@ -48,7 +48,7 @@ class Model(Struct, frozen=True):
 
     @property
     def mb_per_s(self) -> float | None:
-        """The bandwidth (10⁶ bytes); None where larger messages take no longer."""
+        """The bandwidth in MB/s (10⁶ bytes); None where larger messages take no longer."""
         return 1 / self.us_per_byte if self.us_per_byte > 0 else None
 
     @property
@@ -65,10 +65,10 @@ class Model(Struct, frozen=True):
 
 
 def fitted(points: Sequence[Point]) -> Model | None:
-    """The model of these cells, each of which took some time.
+    """The model of these cells, whose times are above 0.
 
-    None where they do not tell its parameters apart: it takes two counts of round trips, and two
-    sizes with any.
+    None where the cells do not tell its parameters apart: that takes two counts of round trips, and
+    two sizes with any round trips.
     """
     weights = [1.0] * len(points)
     model = None

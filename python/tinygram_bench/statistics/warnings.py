@@ -22,7 +22,7 @@ _OF_SOME_ROUNDS = (*LINK_FAULTS, "other_measurement", FELL_BEHIND, "slices_enter
 _MOST_STALLED = 0.01
 """Share of the slices that may be stalled, or have a late pacer, before a warning tells of it."""
 _MOST_LATE = 0.5
-"""Where the pacer was late in more of the slices, their medians tell of such slices alone."""
+"""Where the pacer was late in more of the slices, their medians are those of such slices."""
 _BLURRED = {
     "p50": ("latency_min", "latency_mean", "latency_p50"),
     "p99": ("latency_p99", "latency_max"),
@@ -74,9 +74,9 @@ def _share(rounds: int, of: int) -> str:
 def _pacing_warnings(sample: Sample, figures: Figures) -> Iterator[Warning]:
     """Bar verdicts where the pacer was late by over a quarter of the latency.
 
-    The error's median is compared with the latency's middle, its p99 with the tail. Of a case that
-    took turns that is judged slice by slice, p99 block by block: late in over half of them bars,
-    and what stopped a few is told.
+    The error's median is compared with the latency's median, its p99 with the tail. For a case that
+    took turns, this is judged slice by slice, and p99 block by block: where over half of them are
+    late, figures are barred; where a few are, that is only told.
     """
     blurred: tuple[str, ...] = ()
     said = []
@@ -105,7 +105,7 @@ def _pacing_warnings(sample: Sample, figures: Figures) -> Iterator[Warning]:
 
 def _late_share(sample: Sample, percentile: str) -> float | None:
     """The share of its slices, or blocks of them, in which the pacer's error is over a quarter of
-    the latency; None where they do not say.
+    the latency; None where slices do not tell.
     """
     latencies = sample.slices(f"latency_{percentile}_us")
     is_late = [
@@ -130,7 +130,7 @@ def _asked_hold_ns(case: Case) -> int | None:
     try:
         return parse_strategy(case.strategy).duration_ns
     except UsageError:
-        return None  # a strategy of another version: what it was asked is not known
+        return None  # a strategy of another version, whose hold is not known
 
 
 def _mode_warnings(sample: Sample, figures: Figures) -> tuple[Warning, ...]:

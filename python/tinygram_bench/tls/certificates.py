@@ -1,4 +1,4 @@
-"""A certificate for one stage of runs: made without a network, and trusted by its client alone."""
+"""A certificate for one stage of runs: made without a network, and trusted only by its client."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import datetime
 from tinygram_bench.model.value import Value
 
 SERVER_NAME = "tinygram"
-"""The name that the certificate is for; clients check it."""
+"""The name in the certificate, which clients check."""
 _FROM = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
 _UNTIL = datetime.datetime(9999, 12, 31, tzinfo=datetime.UTC)
-"""It is made for a run, and trusted by one client: by the clock of another host it may be old."""
+"""A certificate is for one stage and client, and never expires: another host's clock may differ."""
 
 
 class Identity(Value, frozen=True):
@@ -21,11 +21,11 @@ class Identity(Value, frozen=True):
 
 
 ELSEWHERE = Identity("", "")
-"""In an order to another host: it makes its own, and its key never leaves it."""
+"""In an order to another host: that host makes its own identity, and the key never leaves it."""
 
 
 def new_identity() -> Identity:
-    """A certificate on a new key (ECDSA, P-256), which never expires. Raises ImportError."""
+    """A certificate, which never expires, with a new key (ECDSA, P-256). Raises ImportError."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec

@@ -1,6 +1,6 @@
-"""What both ends ask of TLS: version 1.3, one cipher, the run's certificate, and nothing besides.
+"""TLS as both ends use it: version 1.3, one cipher, the run's certificate, and nothing else.
 
-No session tickets: what flows after the handshake is what the two ends write.
+There are no session tickets, so that only what the two ends write flows after the handshake.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from tinygram_bench.tls.certificates import Identity
 
 VERSION = "TLSv1.3"
 CIPHER = "TLS_AES_256_GCM_SHA384"
-"""The cipher that OpenSSL prefers. Python's ssl module can choose none of TLS 1.3, so it is checked
-after the handshake."""
+"""The cipher that OpenSSL prefers. Python's ssl module cannot choose ciphers of TLS 1.3, so this is
+checked after the handshake."""
 RECORD_OVERHEAD_BYTES = 22
-"""What a record adds to its plaintext: a header of 5, a type of 1, a tag of 16 (RFC 8446)."""
+"""The bytes that a record adds to its plaintext: header 5, type 1, tag 16 (RFC 8446)."""
 MOST_RECORD_BYTES = 1 << 14
 """The most plaintext of a record."""
 
 
 class CipherError(OSError):
-    """The two ends agreed on something else than what is measured."""
+    """The two ends agreed on another version or cipher than the measured one."""
 
 
 def server_context(identity: Identity) -> ssl.SSLContext:
     """The context of the end that shows the certificate. Raises ssl.SSLError."""
     context = _pinned(ssl.PROTOCOL_TLS_SERVER)
     context.num_tickets = 0
-    # The ssl module loads keys from files only; this one is in memory.
+    # The ssl module loads keys only from files; this file is in memory.
     fd = os.memfd_create("identity")
     try:
         with open(fd, "w", closefd=False) as file:
@@ -40,14 +40,14 @@ def server_context(identity: Identity) -> ssl.SSLContext:
 
 
 def client_context(certificate: str) -> ssl.SSLContext:
-    """The context of the end that trusts this certificate (PEM) alone. Raises ssl.SSLError."""
+    """The context of the end that trusts only this certificate (PEM). Raises ssl.SSLError."""
     context = _pinned(ssl.PROTOCOL_TLS_CLIENT)
     context.load_verify_locations(cadata=certificate)
     return context
 
 
 def check_agreed(connection: ssl.SSLObject | ssl.SSLSocket) -> None:
-    """Raise CipherError unless the handshake ended with what is measured."""
+    """Raise CipherError unless the two ends agreed on VERSION and CIPHER."""
     agreed = connection.cipher()
     if agreed is None or (agreed[1], agreed[0]) != (VERSION, CIPHER):
         raise CipherError(

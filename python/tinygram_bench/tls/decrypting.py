@@ -1,6 +1,6 @@
-"""The end of an encrypted connection that answers, without a socket: bytes in, bytes out.
+"""The server's end of an encrypted connection without a socket: bytes in, bytes out.
 
-It counts the records that bring data by their headers, and the handshake and the farewell not.
+It counts records with data by their headers, but not the handshake and the farewell.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from tinygram_bench.tls.records import Records
 
 
 class Found(NamedTuple):
-    """The plaintext of each record that is whole, and what came of records with data.
+    """The plaintext of each whole record, and counts of records with data.
 
-    `record_count`: how many began; `wire_bytes`: what came of them, headers included.
+    `record_count`: how many began; `wire_bytes`: the bytes of them that came, headers included.
     `is_closed`: the other end has said farewell.
     """
 
@@ -35,7 +35,7 @@ class Decrypting:
         self._seen = Records()
 
     def push(self, chunk: bytes) -> Found:
-        """The other end has sent these bytes. Raises OSError, where the handshake fails, too."""
+        """Take bytes from the other end. Raises OSError, also where the handshake fails."""
         self._incoming.write(chunk)
         if not self._has_shaken_hands:
             try:
@@ -44,7 +44,7 @@ class Decrypting:
                 return Found([], 0, 0, is_closed=False)
             check_agreed(self._tls)
             self._has_shaken_hands = True
-            # What the handshake left is its last bytes: records are taken from it one by one.
+            # The handshake takes records one by one: what it leaves are the chunk's last bytes.
             chunk = chunk[len(chunk) - self._incoming.pending :]
         before = self._seen.count, self._seen.wire_bytes
         self._seen.push(chunk)
@@ -62,17 +62,17 @@ class Decrypting:
 
     @property
     def is_within_record(self) -> bool:
-        """Whether a part of a record has come, and its end has not."""
+        """Whether a part of a record has come, but not its end."""
         return self._seen.is_within_record
 
     def write(self, plain: bytes) -> None:
-        """Encrypt it into what `answer` has next."""
+        """Encrypt `plain`, for the next `answer`."""
         self._tls.write(plain)
 
     def say_farewell(self) -> None:
-        """The last thing to say, once the other end has. Raises OSError."""
+        """Answer the other end's farewell. Raises OSError."""
         self._tls.unwrap()
 
     def answer(self) -> bytes:
-        """Everything that is to be sent to the other end, and was not."""
+        """Everything that must still be sent to the other end."""
         return self._outgoing.read()

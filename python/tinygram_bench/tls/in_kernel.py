@@ -1,9 +1,9 @@
 """Gives the sending half of an encrypted connection to the kernel.
 
-OpenSSL makes the handshake; the kernel then has the key of what is sent, and each write becomes
-records there (Documentation/networking/tls.rst in Linux). OpenSSL could hand the key over itself
-(SSL_OP_ENABLE_KTLS), but Debian builds it without that; so the key is made here from the secret
-that the ssl module tells (RFC 8446, 7.1 and 7.3), by `cryptography`.
+OpenSSL makes the handshake; the kernel then gets the sending key, and makes records of each write
+(Documentation/networking/tls.rst in Linux). OpenSSL could hand the key over itself
+(SSL_OP_ENABLE_KTLS), but Debian builds it without that; so `cryptography` makes the key here from
+the secret that the ssl module logs (RFC 8446, 7.1 and 7.3).
 """
 
 from __future__ import annotations
@@ -24,15 +24,14 @@ _AES_GCM_256 = 52
 _KEY_BYTES, _IV_BYTES, _SALT_BYTES = 32, 12, 4
 _NO_RECORD_YET = bytes(8)
 _SECRET = "CLIENT_TRAFFIC_SECRET_0"
-"""Its name in a key log (draft-ietf-tls-keylogfile): of what the client sends after the handshake.
-"""
+"""The name in a key log (draft-ietf-tls-keylogfile) of the secret for what the client sends."""
 
 
 def connected(sock: socket.socket, context: ssl.SSLContext, server_name: str) -> socket.socket:
-    """Make the handshake; the socket whose writes the kernel encrypts, in place of `sock`.
+    """Make the handshake; return a socket whose writes the kernel encrypts, in place of `sock`.
 
-    What comes on it is left encrypted. Raises OSError, also where the two ends agree on another
-    cipher, and where the kernel does not take the key.
+    Incoming bytes stay encrypted. Raises OSError, also where the two ends agree on another cipher,
+    or the kernel does not take the key.
     """
     log = os.memfd_create("key-log")
     try:
@@ -45,7 +44,7 @@ def connected(sock: socket.socket, context: ssl.SSLContext, server_name: str) ->
             wrapped.close()
             raise
     finally:
-        context.keylog_filename = os.devnull  # It has the file open, too.
+        context.keylog_filename = os.devnull  # The context has the file open, too.
         os.close(log)
     ours = socket.socket(fileno=wrapped.detach())
     try:
@@ -53,25 +52,25 @@ def connected(sock: socket.socket, context: ssl.SSLContext, server_name: str) ->
         ours.setsockopt(_SOL_TLS, _TLS_TX, _info(key, iv))
     except OSError as error:
         ours.close()
-        # Such as ENOENT, where a module of the cipher is missing.
+        # For example ENOENT, where the kernel module of the cipher is missing.
         raise OSError(f"the kernel does not take {CIPHER}: {error.strerror}") from error
     return ours
 
 
 def _info(key: bytes, iv: bytes) -> bytes:
-    """struct tls12_crypto_info_aes_gcm_256, which has the nonce in two parts, in TLS 1.3, too."""
+    """struct tls12_crypto_info_aes_gcm_256, which has the nonce in two parts, also for TLS 1.3."""
     head = struct.pack("=HH", _VERSION_1_3, _AES_GCM_256)
     return head + iv[_SALT_BYTES:] + key + iv[:_SALT_BYTES] + _NO_RECORD_YET
 
 
 def _secret_in(log: str) -> bytes:
-    """The client's secret, of the only connection that the log tells of."""
+    """The client's secret of the only connection in the log."""
     (secret,) = (line.split()[2] for line in log.splitlines() if line.startswith(f"{_SECRET} "))
     return bytes.fromhex(secret)
 
 
 def _key_and_iv(secret: bytes) -> tuple[bytes, bytes]:
-    """The key and the nonce of records that follow from a traffic secret (RFC 8446, 7.3)."""
+    """The key and the nonce of records, made from a traffic secret (RFC 8446, 7.3)."""
     return _expanded(secret, b"key", _KEY_BYTES), _expanded(secret, b"iv", _IV_BYTES)
 
 

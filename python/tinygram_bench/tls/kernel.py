@@ -10,12 +10,12 @@ TCP_ULP = 31
 
 
 def kernel_tls_refusal() -> str | None:
-    """Why no connection can be given to the kernel's TLS here; None: one can be."""
+    """Why the kernel's TLS cannot be used here; None: it can."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sock:
         try:
             sock.setsockopt(socket.IPPROTO_TCP, TCP_ULP, b"tls")
         except OSError as error:
-            # A kernel that has it asks for a connection first.
+            # A kernel with TLS refuses only because there is no connection.
             if error.errno == errno.ENOTCONN:
                 return None
             return (

@@ -6,9 +6,9 @@ _HEADER_BYTES = 5
 
 
 class Records:
-    """The records that began, and all bytes on the wire, headers included.
+    """The number of records that began, and all their bytes on the wire, headers included.
 
-    `last_bytes`: those of the last record.
+    `last_bytes`: the bytes of the last record.
     """
 
     def __init__(self) -> None:

@@ -1,1 +1,1 @@
-"""What this machine can tell apart: a case compared with itself, and with a planted difference."""
+"""What this machine can tell apart: cases beside themselves, and with planted differences."""

@@ -1,7 +1,7 @@
-"""Every default case of `stream`, `rr` and `echo`, in slices and alone: `CASE`, and `CASE#lone`.
+"""Every default case of `stream`, `rr` and `echo`, in slices (`CASE`) and alone (`CASE#lone`).
 
-Messages are as these commands have them, so that their loads are others than those that are
-compared with themselves, and a case has a shorter time.
+Messages are as in these commands, so that the loads differ from those of cases that are compared
+with themselves; and cases are shorter.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ LINK = "rtt=1ms"
 _CASE_NS = 1_000_000_000
 """A case's time in a round, in slices and alone."""
 _FLAT_OUT_NS = 200_000_000
-"""The same flat out in slices: what is still on its way then has time after each."""
+"""The same flat out in slices, where messages on their way need time after each slice."""
 _LOADS = (("loopback", 1_000.0), ("loopback", 10_000.0), ("loopback", None), (LINK, 1_000.0))
 _STREAM_BYTES = MessageBytes(1, 500)
 _ECHO_BYTES = 1_000
 _LONE_MESSAGES = 200_000
-"""Flat out, a stream that is alone ends after so many."""
+"""The number of messages after which a flat-out stream that is alone ends."""
 _TIMEOUT_NS = 120_000_000_000
 
 
 def both_ways(shared: dict[str, Any]) -> Iterator[Case]:
-    """The cases. `shared`: the options that every workload has. Raises UsageError."""
+    """Yields the cases. `shared`: the options that every workload has. Raises UsageError."""
     in_slices, alone = (
         {case.case_id: case for case in _cases(shared, takes_turns)}
         for takes_turns in (True, False)
     )
     for case_id, case in in_slices.items():
-        # One that is the only one of its load is alone either way.
+        # The only case of a load is alone either way, and is left out.
         if case.parameters.slice_ns is not None:
             yield case
             yield replace(alone[case_id], case_id=f"{case_id}#{LONE}")

@@ -1,4 +1,4 @@
-"""A run whose receiver is stopped for a while: everybody knows what its p99 has to be."""
+"""A run whose receiver is stopped for a while, so that its p99 is known beforehand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tinygram_bench.trust.plan import FROZEN_NS
 
 _RECEIVER = "tg-receiver"
 _AFTER_S = 1.5
-"""From the first sight of the receiver to its stop: by then the run has begun; it goes on after."""
+"""The time from finding the receiver to its stop: by then the run has begun, and has not ended."""
 _LOOK_S = 0.005
 _NOT_STOPPED = (
     "its receiver was not found to be stopped: the kernel must list a process's children in /proc "
@@ -26,7 +26,7 @@ _NOT_STOPPED = (
 
 
 def frozen(run_case: Callable[[Case, int], Run], case: Case, round: int) -> Run:
-    """Run the case, and stop its receiver for a while; `frozen_ns` says how long it was."""
+    """Run the case, and stop its receiver for a while; the counter `frozen_ns` tells how long."""
     found: list[int] = []
     has_ended = threading.Event()
     thread = threading.Thread(target=lambda: found.extend(_freeze(has_ended)), daemon=True)
@@ -44,7 +44,7 @@ def frozen(run_case: Callable[[Case, int], Run], case: Case, round: int) -> Run:
 
 
 def _freeze(has_ended: threading.Event) -> list[int]:
-    """Stop the receiver of ours for a while; for how long, in ns; nothing where there is none."""
+    """Stop our receiver for a while; return for how long, in ns, or nothing where there is none."""
     while not has_ended.wait(_LOOK_S):
         for pid in _receivers():
             if has_ended.wait(_AFTER_S):
@@ -55,7 +55,7 @@ def _freeze(has_ended: threading.Event) -> list[int]:
 
 
 def _stop(pid: int) -> int:
-    """Raises ProcessLookupError where the process has ended."""
+    """Stop a process for a while; return for how long, in ns. Raises ProcessLookupError."""
     begun_ns = time.monotonic_ns()
     os.kill(pid, signal.SIGSTOP)
     try:

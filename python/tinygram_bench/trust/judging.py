@@ -1,4 +1,4 @@
-"""What a result of `tinygram trust` says: what is resolved, what was found, what is not true."""
+"""What a result of `tinygram trust` says: what is resolved, what was found, what is wrong."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tinygram_bench.trust.plan import AGAIN, BYTE, BYTES, FROZEN, variant_of
 
 FROZEN_RANK = 0.99
 _MOST_OFF = 0.02
-"""A p99 that is further from what theory gives is wrong."""
+"""A p99 that is further from the theoretical one, as a share, is wrong."""
 
 
 class Compared(Struct, frozen=True):
-    """A figure of a load: the ratio of the same case to itself, or of one with a difference to it.
+    """A figure of a load: the ratio of a case to itself, or of one with a planted difference to it.
 
     `variant`: `again`, or the name of what was planted.
     """
@@ -41,11 +41,12 @@ class Compared(Struct, frozen=True):
 
     @property
     def found(self) -> float:
-        """The difference that is found nearly always, as a share.
+        """The difference that is nearly always found, as a share.
 
-        An interval that reaches from the least to the greatest of six rounds is 1.27 of their
-        deviation to each side. All six are beyond 1 with a chance of 95 % where the difference is
-        2.4 of it, 1.9 times as much. What is half an interval itself would be found half the time.
+        The interval from the least to the greatest of six rounds reaches 1.27 of their deviations
+        to each side. All six are beyond 1 with a chance of 95 % where the difference is 2.4
+        deviations, 1.9 times as much. A difference of half an interval would be found only half of
+        the time.
         """
         return 2 * self.half_width
 
@@ -56,7 +57,7 @@ class Compared(Struct, frozen=True):
 
 
 class Frozen(Struct, frozen=True):
-    """p99 while the receiver was stopped for a while, and what it has to be, in µs."""
+    """p99 of a run whose receiver was stopped for a while, and the p99 that it must have, in µs."""
 
     p99_us: float
     expected_us: float
@@ -67,9 +68,9 @@ class Frozen(Struct, frozen=True):
 
 
 class Counted(Struct, frozen=True):
-    """Messages that were planned to be a byte longer, and those beside them: by count.
+    """Messages that were planned to be a byte longer, and those of the unchanged case, as counted.
 
-    `bytes_each`: how long a message was that came, in each run of the case, and of the longer one.
+    `bytes_each`: the bytes per message that came, in each run of the case, and of the longer one.
     """
 
     bytes_each: tuple[tuple[float, ...], tuple[float, ...]]
@@ -90,12 +91,12 @@ class BothWays(Struct, frozen=True):
 
     @property
     def is_apart(self) -> bool:
-        """Whether each is beyond the other's interval."""
+        """Whether the two intervals do not overlap."""
         return self.in_slices.high < self.alone.low or self.alone.high < self.in_slices.low
 
 
 class Trusted(Struct, frozen=True):
-    """All that was found. `pair_s`: how long two cases were compared for, in s."""
+    """All that was found. `pair_s`: for how long two cases were compared, in s."""
 
     compared: tuple[Compared, ...]
     both_ways: tuple[BothWays, ...]
@@ -106,32 +107,32 @@ class Trusted(Struct, frozen=True):
 
     @property
     def is_sure(self) -> bool:
-        """Whether there were rounds enough for intervals: from fewer, their width says nothing."""
+        """Whether there were rounds enough for intervals; with fewer, their width says nothing."""
         return self.confidence >= TARGET_COVERAGE
 
     @property
     def is_right(self) -> bool:
-        """Whether what everybody knows came out: the bytes that were sent, and a stop's p99."""
+        """Whether known values came out: the bytes that were sent, and the p99 after a stop."""
         return all(each is None or each.is_right for each in (self.counted, self.frozen))
 
     @property
     def apart(self) -> tuple[BothWays, ...]:
-        """What differs between slices and runs that are alone."""
+        """The figures that differ between slices and runs that are alone."""
         return tuple(each for each in self.both_ways if each.is_apart) if self.is_sure else ()
 
     @property
     def alike(self) -> tuple[Compared, ...]:
-        """What was compared with itself."""
+        """The cases that were compared with themselves."""
         return tuple(each for each in self.compared if each.variant == AGAIN)
 
     @property
     def planted(self) -> tuple[Compared, ...]:
-        """What was compared with something that differs."""
+        """The cases with a planted difference."""
         return tuple(each for each in self.compared if each.variant != AGAIN)
 
 
 def noise_floor_of(result: Result, trusted: Trusted) -> NoiseFloor | None:
-    """What the machine resolved, for other results; None where too few rounds say."""
+    """The machine's noise floor, for other results; None where there are too few rounds."""
     resolved: dict[str, dict[str, float]] = {}
     for each in trusted.alike:
         resolved.setdefault(load_name(each.case), {})[each.figure] = each.half_width
@@ -142,7 +143,7 @@ def noise_floor_of(result: Result, trusted: Trusted) -> NoiseFloor | None:
 
 
 def judged(result: Result) -> Trusted:
-    """What the result says; the same for one that was stored."""
+    """What the result says, just measured or stored."""
     samples = samples_of(result.plan, result.runs)
     again = [each for case_id, each in samples.items() if variant_of(case_id)[1] == AGAIN]
     rounds = min((len(each.rounds) for each in samples.values() if _takes_turns(each)), default=0)
@@ -208,7 +209,7 @@ def _compared(samples: dict[str, Sample]) -> Iterator[Compared]:
         base = samples[base_id]
         for figure in Load.of(base.case).compared_figures:
             if not base.slices(figure):
-                continue  # It needs more messages than slices have.
+                continue  # The figure needs more messages than slices have.
             ratios = round_ratios(base, sample, figure)
             if ratios:
                 yield Compared(base.case, figure, variant, figure_of(ratios))
@@ -241,10 +242,10 @@ def _bytes_each(sample: Sample) -> tuple[float, ...]:
 
 
 def _frozen(samples: dict[str, Sample]) -> Frozen | None:
-    """What the run says whose receiver was stopped; None where it failed.
+    """What the run says whose receiver was stopped; None where that run failed.
 
-    Messages are due at a constant rate, and wait until the receiver goes on: with a stop of F in
-    D the share F/D has latencies of 0 … F, evenly; so 1 % are above F − 1 % of D.
+    Messages are due at a constant rate, and wait until the receiver goes on: with a stop of F in a
+    run of D, the share F/D has latencies evenly from 0 to F; so 1 % are above F − 1 % of D.
     """
     for case_id, sample in samples.items():
         if variant_of(case_id)[1] != FROZEN:

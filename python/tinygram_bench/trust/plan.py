@@ -1,7 +1,7 @@
-"""The cases of `tinygram trust`: each load's, the same again, and with differences planted in it.
+"""The cases of `tinygram trust`: one for each load, the same again, and planted differences.
 
-A case's name says which: `CASE#again`, `CASE#spin`, `CASE#sleep`, `CASE#byte`, `CASE#frozen`. To
-add a load: a function that makes its case, and a line in `_cases`.
+The names tell them apart: `CASE#again`, `CASE#spin`, `CASE#sleep`, `CASE#byte`, `CASE#frozen`. To
+add a load, add a function that makes its case, and a line in `_cases`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TRUST = "trust"
 AGAIN, SPIN, SLEEP, BYTE, FROZEN = "again", "spin", "sleep", "byte", "frozen"
 FROZEN_RUN_NS = 5_000_000_000
 FROZEN_NS = 500_000_000
-"""For so long the receiver is stopped in a run of FROZEN_RUN_NS."""
+"""How long the receiver is stopped in a run of FROZEN_RUN_NS."""
 FROZEN_RATE_PER_S = 1_000.0
 BYTES = 100
 _PACED_SPIN_NS = {1_000.0: 2_000, 10_000.0: 1_000}
@@ -37,8 +37,8 @@ _TIMEOUT_NS = 120_000_000_000
 class TrustOptions(Struct, frozen=True):
     """The options of `tinygram trust`.
 
-    `duration_ns`: the slices of a case in a round, together. `is_against_lone`: also every default
-    case of `stream`, `rr` and `echo`, in slices and alone.
+    `duration_ns`: the time of a case's slices in a round, together. `is_against_lone`: also measure
+    every default case of `stream`, `rr` and `echo` in slices and alone.
     """
 
     duration_ns: int
@@ -66,7 +66,7 @@ def plan_trust(options: TrustOptions) -> Plan:
 
 
 def variant_of(case_id: str) -> tuple[str, str]:
-    """The name of the case that another one differs from, and how: `("stream/…", "spin")`."""
+    """The case from which a variant differs, and the variant's name: `("stream/…", "spin")`."""
     base, _, variant = case_id.partition("#")
     return base, variant
 
@@ -97,7 +97,7 @@ def _named(case: Case, variant: str) -> Case:
 def _planted(
     case: Case, variant: str = "", *, spin_ns: int = 0, sleep_ns: int = 0, more_bytes: int = 0
 ) -> Case:
-    """The case with a difference; without one its messages come by the same code."""
+    """The case with a planted difference; without one, messages still come by the same code."""
     study = StudySwitches(spin_ns=spin_ns + 1, sleep_ns=sleep_ns, more_bytes=more_bytes)
     planted = replace(case, parameters=replace(StreamParameters.of(case), study=study))
     return _named(planted, variant) if variant else planted

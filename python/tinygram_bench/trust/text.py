@@ -1,4 +1,4 @@
-"""What `tinygram trust` prints: what is resolved here, then the tables."""
+"""The text of `tinygram trust`: what is resolved here, then the tables."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def write(pen: Pen, trusted: Trusted) -> None:
 
 
 def page(result: Result, trusted: Trusted) -> str:
-    """What was found as a page in Markdown."""
+    """The same as a page in Markdown."""
     found = result.environment
     lines = [
         "# What this machine can tell apart",
@@ -83,7 +83,7 @@ def page(result: Result, trusted: Trusted) -> str:
 
 
 def case_name(case: Case) -> str:
-    """`loop/tinygram/adaptive, stream flat out`, as in slices and alone alike."""
+    """`loop/tinygram/adaptive, stream flat out`: the same name in slices and alone."""
     if case.workload == "rr":
         return case.case_id
     link = "" if case.link == LOOPBACK else f", {case.link}"
@@ -132,7 +132,7 @@ def _sentences(trusted: Trusted) -> Iterator[str]:
 
 
 def _resolved(trusted: Trusted) -> Iterator[str]:
-    """What is resolved of each load, and what seemed to differ from itself."""
+    """Sentences on what each load resolves, and on cases that seemed to differ from themselves."""
     by_load: dict[str, list[Compared]] = {}
     for each in trusted.alike:
         by_load.setdefault(f"{load_name(each.case)}, {way_of(each.case)}", []).append(each)

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 Show = Callable[[Snapshot], None]
 
 _TABLE_LINES = 6
-"""Lines of a table that are no rows: an empty line, the title, headers, the rule."""
+"""The lines of a table that are not rows: an empty line, the title, headers, the rule."""
 _OTHER_LINES = 4
 """Lines above and below the tables, and the line of the cursor."""
 
 
 def show_once(reader: Reader, console: Console, *, as_json: bool) -> None:
-    """One snapshot. Raises TargetEndedError, UsageError."""
+    """Show one snapshot. Raises TargetEndedError and UsageError."""
     snapshot = reader.read()
     if as_json:
         write_json(msgspec.json.format(msgspec.json.encode(snapshot), indent=2))
@@ -43,7 +43,7 @@ def show_once(reader: Reader, console: Console, *, as_json: bool) -> None:
 def show_again_and_again(
     reader: Reader, console: Console, interval_ns: int, *, as_json: bool
 ) -> None:
-    """A snapshot every `interval_ns`, until Ctrl-C, SIGTERM or the end of the process.
+    """Show a snapshot every `interval_ns`, until Ctrl-C, SIGTERM or the end of the process.
 
     As JSON each is one line. Raises UsageError.
     """
@@ -70,7 +70,7 @@ def _repeat(reader: Reader, interval_ns: int, show: Show) -> None:
     due_ns = time.monotonic_ns()
     while True:
         show(reader.read())
-        # At even intervals; those that were missed are left out.
+        # Snapshots come at even intervals; missed ones are left out.
         missed = max(0, time.monotonic_ns() - due_ns) // interval_ns
         due_ns += (missed + 1) * interval_ns
         time.sleep(max(0, due_ns - time.monotonic_ns()) / 1e9)
@@ -85,8 +85,8 @@ def _screen(reader: Reader, console: Console, interval_ns: int) -> Show:
 
     def show(snapshot: Snapshot) -> None:
         lines = console.height - 2 * _TABLE_LINES - _OTHER_LINES - len(snapshot.listeners)
-        # Written at once, for a screen that is empty between would flicker; and not cut short,
-        # for what leaves the screen would then stay in the console's buffer.
+        # Written at once, because a screen that is empty in between would flicker; and not
+        # interrupted, because what leaves the screen would then stay in the console's buffer.
         with INTERRUPTS.held(), console:
             console.clear()
             _draw(pen, reader, snapshot, lines)

@@ -1,8 +1,8 @@
 """Reads what the kernel holds of a target, again and again.
 
 It asks sock_diag in the target's network namespace; where that is not available, it reads
-/proc/net/tcp, which tells less. The process that has a socket is found in /proc/PID/fd, and the
-socket's options by pidfd_getfd(2), where this process may.
+/proc/net/tcp, which tells less. A socket's process is found in /proc/PID/fd, and the socket's
+options are read by pidfd_getfd(2), where that is permitted.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Reader:
     def read(self) -> Snapshot:
         """A snapshot of what the kernel holds now.
 
-        Raises TargetEndedError, and UsageError when this process may not look at that one.
+        Raises TargetEndedError, and UsageError when this process may not look at the target.
         """
         pid = self.target.pid
         own = None if pid is None else _own_sockets(pid)
@@ -93,7 +93,7 @@ class Reader:
             ) from error
 
     def _find_owners(self, inodes: Collection[int]) -> None:
-        """Look for the owners of new sockets; None: not found, and not looked for again."""
+        """Look for the owners of new sockets; None: not found, and not searched for again."""
         present = set(inodes) - {0}
         known = {inode: owner for inode, owner in self._owners.items() if inode in present}
         unknown = present - known.keys()
@@ -112,7 +112,7 @@ class Reader:
         return Listener(**told, owner=self._owners.get(told["inode"]))
 
     def _options(self, owner: Owner, inode: int) -> _Options:
-        """TCP_NODELAY and TCP_CORK; None where the owner may not be asked, or closed it."""
+        """TCP_NODELAY and TCP_CORK; None where the owner may not be asked, or has closed it."""
         try:
             return _native.socket_options(owner.pid, owner.fd, inode) or (None, None)
         except (ProcessLookupError, FileNotFoundError):

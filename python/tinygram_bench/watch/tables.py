@@ -57,9 +57,9 @@ LISTENER: tuple[Shown[Listener], ...] = (
 
 
 def tables_of(snapshot: Snapshot, most_rows: int | None = None) -> tuple[Table, ...]:
-    """Listeners first, for they are few; the fullest queues of connections first.
+    """Tables of listeners, which are few, and of connections, the fullest queues first.
 
-    Of connections `most_rows` at most, and what is left out is said.
+    There are at most `most_rows` connections; a note tells how many more there are.
     """
     tables = []
     listeners = sorted(snapshot.listeners, key=lambda each: (each.local, each.inode))

@@ -19,7 +19,7 @@ _HELP = "write a port (:8080), a process (pid:1234), or the number alone where i
 
 
 class Target(Struct, frozen=True):
-    """One of the two."""
+    """A port or a process; the other one is None."""
 
     port: int | None = None
     pid: int | None = None
@@ -29,9 +29,9 @@ class Target(Struct, frozen=True):
 
 
 def parse_target(text: str, is_port_here: Callable[[int], bool]) -> Target:
-    """Read `8080`, `:8080` or `pid:8080`.
+    """Read a target, written as `8080`, `:8080` or `pid:8080`.
 
-    A number alone is the port if a socket has it (`is_port_here`), or the process of that number.
+    A bare number is a port if a socket has it (`is_port_here`), or the process of that number.
     Raises UsageError when it is neither, both, or out of range.
     """
     match = _TARGET.fullmatch(text.strip())

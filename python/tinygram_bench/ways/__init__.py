@@ -1,1 +1,1 @@
-"""The ways of sending: a runtime that drives it, and a strategy."""
+"""The ways of sending; each is a runtime, which drives the sending, and a strategy."""

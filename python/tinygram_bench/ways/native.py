@@ -1,4 +1,4 @@
-"""The limits: what this machine can send at all, in Rust."""
+"""The limits, in Rust: the most that this machine can send."""
 
 from __future__ import annotations
 

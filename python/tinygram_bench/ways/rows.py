@@ -1,4 +1,4 @@
-"""What the registries of all workloads have in common: how a row can send, and what it needs."""
+"""What rows of all workloads' registries have in common: how they can send, and what they need."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ KERNEL_TLS = "kernel-tls"
 class Row:
     """What rows of registries, which are Structs, inherit.
 
-    `strategies`: those that make sense for it. `requires`: the packages that it needs, and of the
-    kernel IO_URING or KERNEL_TLS.
+    `strategies`: those that make sense for the row. `requires`: packages that it needs, and
+    IO_URING or KERNEL_TLS where it needs these of the kernel.
     """
 
     strategies: tuple[str, ...]
     requires: tuple[str, ...]
 
     def missing(self) -> str | None:
-        """Why it cannot run here; None when it can."""
+        """Why the row cannot run here; None where it can."""
         for need in self.requires:
             refusal = _OF_KERNEL[need]() if need in _OF_KERNEL else missing((need,))
             if refusal is not None:
@@ -32,7 +32,7 @@ class Row:
         return None
 
     def supports(self, strategy: Strategy) -> bool:
-        """Whether the strategy makes sense for it, whatever the duration."""
+        """Whether the strategy makes sense for the row, whatever its duration."""
         return strategy.name in {parse_strategy(text).name for text in self.strategies}
 
 

@@ -1,7 +1,7 @@
-"""An event loop without a queue: the coroutine that has the messages writes them on a transport.
+"""An event loop without a queue: the coroutine with the messages writes them on a transport.
 
-One burst per iteration, flat out 64 messages; it stops where the transport says so
-(`pause_writing`), and at the end it waits until the connection is closed.
+It writes one burst per iteration, flat out 64 messages, stops while the transport is full
+(`pause_writing`), and at the end waits until the connection is closed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Connection(asyncio.Protocol):
         self._has_room.clear()
 
     def resume_writing(self) -> None:
-        """Called when it is below its low-water mark again."""
+        """Called when the buffer is below its low-water mark again."""
         self._has_room.set()
 
     def connection_lost(self, reason: Exception | None) -> None:
@@ -39,7 +39,7 @@ class Connection(asyncio.Protocol):
     async def wait_room(self) -> None:
         """Let the loop finish its iteration, and wait while the transport is full.
 
-        Raises what lost the connection.
+        Raises the error that lost the connection.
         """
         await asyncio.sleep(0)
         if not self._has_room.is_set():
@@ -48,14 +48,14 @@ class Connection(asyncio.Protocol):
             raise self._closed.result() or ConnectionResetError("Connection lost")
 
     async def wait_closed(self) -> None:
-        """Wait until all is sent and the connection closed. Raises what lost it."""
+        """Wait until all is sent and the connection is closed. Raises the error that lost it."""
         reason = await self._closed
         if reason is not None:
             raise reason
 
 
 Connect = Callable[[socket.socket, Way], Awaitable[tuple[asyncio.WriteTransport, Connection]]]
-"""Makes a transport of a connected socket, encrypted where the way is; its protocol is a new
+"""Makes a transport of a connected socket, encrypted if the way is; its protocol is a new
 `Connection`."""
 Write = Callable[[bytes], None]
 
@@ -68,10 +68,10 @@ def run(
     connect: Connect,
     writing: Callable[[asyncio.WriteTransport], Write] = lambda transport: transport.write,
 ) -> None:
-    """Write everything on a loop of its own; `writing` makes what is called for each message."""
+    """Write everything on a new loop; `writing` makes the function that writes each message."""
 
     async def send() -> None:
-        # Loops do it themselves where `sock.proto` says TCP, and it is 0 in most sockets.
+        # Loops set this themselves only where `sock.proto` is TCP, and it is 0 for most sockets.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         transport, connection = await connect(sock, way)
         try:

@@ -10,14 +10,14 @@ from tinygram_bench.model.result import Case, Unavailable
 Missing = Callable[[Case], str | None]
 """Why a case cannot run here; None where it can.
 
-Raises LookupError for a way that is not known, and UsageError for such a strategy.
+Raises LookupError for an unknown way, and UsageError for an unknown strategy.
 """
 
 
 def parted(
     cases: Iterable[Case], missing: Missing
 ) -> tuple[tuple[Case, ...], tuple[Unavailable, ...]]:
-    """Those that can run here, and those that cannot. Raises UsageError where none can."""
+    """The cases that can run here, and those that cannot. Raises UsageError where none can."""
     here: list[Case] = []
     unavailable: list[Unavailable] = []
     for case in cases:

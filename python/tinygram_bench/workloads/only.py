@@ -1,4 +1,4 @@
-"""The ways that run, by `--runtime` and `--strategy`, and `--only`.
+"""Reads which ways run, from `--runtime`, `--strategy` and `--only`.
 
 `--only` takes KEY=VALUE,… or names as in the tables.
 """
@@ -12,7 +12,7 @@ from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.strategies import parse_strategy
 
 Named = dict[str, list[str]]
-"""Key → the values that were named, each once; none: any value will do."""
+"""Key → the values that were named, each once; no values: any value will do."""
 BY_HAND = "stdlib"
 NATIVE = "native"
 _REMARKS = re.compile(r"( \((limit|\d+ of \d+)\))+$")
@@ -29,8 +29,9 @@ def parse_only(
 ) -> tuple[Named, ...]:
     """The named values of `known`, key → its values, and strategies. Raises UsageError.
 
-    One `Named` for each way that is named as in the tables, such as `asyncio/tinygram/adaptive`;
-    else one for all KEY=VALUE, `runtimes` and `strategies` together.
+    There is one `Named` for each way that is named as in the tables, such as
+    `asyncio/tinygram/adaptive`; otherwise one for all KEY=VALUE, `runtimes` and `strategies`
+    together.
     """
     parts = [_REMARKS.sub("", part.strip()) for text in only for part in text.split(",")]
     named: Named = {key: [] for key in (*known, "strategy")}
@@ -57,15 +58,15 @@ def parse_only(
 
 
 def in_words(named: Named) -> str:
-    """`runtime=asyncio, strategy=nagle`."""
+    """The named values as a user may write them: `runtime=asyncio, strategy=nagle`."""
     return ", ".join(f"{key}={value}" for key, values in named.items() for value in values)
 
 
 def _way(text: str, known: Mapping[str, Sequence[str]]) -> Named:
-    """`runtime/strategy`, or `runtime/server:BUFFER/strategy` where servers are known.
+    """Read `runtime/strategy`, or `runtime/server:BUFFER/strategy` where servers are known.
 
     An implementation other than by hand stands after the runtime. A server without a strategy is
-    `nodelay`, and one without a buffer has any.
+    `nodelay`, and one without a buffer may have any. Raises UsageError.
     """
     named: Named = {key: [] for key in (*known, "strategy")}
     option = f"--only {text!r}"

@@ -1,4 +1,4 @@
-"""Slices that nobody asked for: cases that share a load take turns where their time allows it."""
+"""Slices by default: cases that share a load take turns where their time allows it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def in_turns(
     """The cases; those that have others of their load beside them take turns in slices.
 
     `message_ns`: how long a message of a case takes at least; a slice holds LEAST_MESSAGES of each
-    case of the load, and is as much longer as slices need that fill the case's time. Where a slice
-    takes more time than that, the cases of the load stay alone. `lone_too`: a case without others
-    has slices, too. `least_slice_ns`: how long a slice of a case is at least.
+    case of the load, and is lengthened so that whole slices fill the case's time. Where a slice
+    would take more than that time, the cases of the load stay alone. `lone_too`: a case without
+    others has slices, too. `least_slice_ns`: the least length of a case's slice.
     """
     least_ns: dict[Hashable, list[int]] = defaultdict(list)
     for case in cases:
@@ -41,5 +41,5 @@ def in_turns(
 
 
 def messages_ns(message_ns: float) -> int:
-    """How long the messages take that a slice has at least."""
+    """How long the LEAST_MESSAGES of a slice take, in ns."""
     return round(LEAST_MESSAGES * message_ns)

@@ -1,11 +1,11 @@
-//! What is held, and what is counted of it: no rule says here when it leaves.
+//! The bytes that are held, and their statistics. The rules that say when bytes leave are elsewhere.
 
 use super::{Reason, Stats};
 
 /// The bytes that are held, in order, and what happened so far.
 #[derive(Debug, Default)]
 pub(super) struct Buffer {
-    /// What is held begins at `written`: what the socket took is cut off when all was.
+    /// The held bytes begin at `written`: those before it were written, and are cut off later.
     bytes: Vec<u8>,
     written: usize,
     /// When the first of the held bytes came.
@@ -36,13 +36,13 @@ impl Buffer {
         self.stats.messages
     }
 
-    /// A message is handed over, to be held or written.
+    /// Count a message that is handed over, to be held or written.
     #[inline]
     pub(super) fn count_message(&mut self) {
         self.stats.messages += 1;
     }
 
-    /// Hold the bytes after the others.
+    /// Hold these bytes after those that are held already.
     #[inline]
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
@@ -74,7 +74,7 @@ impl Buffer {
         if self.written == self.bytes.len() {
             self.bytes.clear();
             self.written = 0;
-            // What a stalled peer made us gather is given back.
+            // The memory that was needed while a peer was stalled is given back.
             if self.bytes.capacity() > 4 * max_bytes {
                 self.bytes.shrink_to(2 * max_bytes);
             }

@@ -1,22 +1,22 @@
-//! What the tests drive a coalescer with: a socket that fails as told, and a clock that stands still.
+//! The tests' driver of a coalescer: a socket that fails as told, and a clock that stands still.
 
 use super::*;
 use std::collections::VecDeque;
 
-/// A socket that takes what it is told to take, one entry of `takes` per write; then everything.
+/// A socket that takes as many bytes as `takes` says, an entry for each write, and then everything.
 #[derive(Default)]
 pub struct Socket {
     pub takes: VecDeque<Option<usize>>,
     pub received: Vec<u8>,
 }
 
-/// The caller's side of the contract, with a clock that only the test moves, and a write by `write_ns`.
+/// The caller's side of the contract; the test moves the clock, and each write moves it by `write_ns`.
 pub struct Driver {
     pub coalescer: Coalescer,
     pub socket: Socket,
     pub now_ns: u64,
     pub write_ns: u64,
-    /// Whether another transport below writes.
+    /// Whether a transport below makes the writes.
     pub hands_on: bool,
 }
 
@@ -34,7 +34,7 @@ impl Driver {
         }
     }
 
-    /// Whether the message was taken.
+    /// Returns whether the message was taken.
     pub fn send(&mut self, message: &[u8]) -> bool {
         let now_ns = self.now_ns;
         match self.coalescer.on_message(message, || now_ns) {
@@ -51,7 +51,7 @@ impl Driver {
         }
     }
 
-    /// Whatever is held is written, whether or not it is time.
+    /// Write what is held, whether or not it is due.
     pub fn flush(&mut self) {
         if !self.coalescer.is_blocked() {
             self.write(&[], Reason::Asked);
@@ -77,7 +77,7 @@ impl Driver {
                 return;
             }
             let taken = if self.coalescer.is_blocked() {
-                // It is for the queue behind, which the socket empties before it takes more of us.
+                // The bytes go to the queue behind, which is emptied before the socket takes more of ours.
                 all.len()
             } else {
                 match self.socket.takes.pop_front() {

@@ -2,9 +2,9 @@
 //!
 //! Laws: what leaves is the concatenation of what came, whatever the socket takes. A message is
 //! copied only when it is held. Nothing here waits: an answer says what to do now, and
-//! [`Coalescer::deadline_ns`] when to ask again. Bytes never wait for the peer's acknowledgement.
+//! [`Coalescer::deadline_ns`] says when to ask again. Bytes never wait for the peer's acknowledgement.
 //!
-//! The caller's side is in the crate's documentation.
+//! The crate's documentation describes the caller's side.
 
 mod buffer;
 mod policy;
@@ -27,14 +27,14 @@ use room::Room;
 pub use stats::{Reason, Stats};
 pub use strategy::{KnobError, Knobs, Strategy};
 
-/// What to do next. It is exhaustive on purpose: a caller that did nothing at an answer that it does
-/// not know would lose bytes.
+/// What to do next. The enum is exhaustive on purpose: a caller that ignored an answer it does not
+/// know would lose bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "bytes wait until this is done"]
 pub enum Next {
     /// Nothing: the bytes are held, and what releases them is on its way.
     Wait,
-    /// The first bytes of a batch are held, or more of it, by which the deadline has moved: call
+    /// The first bytes of a batch are held, or further bytes that have moved its deadline: call
     /// [`Coalescer::on_tick`] when the iteration ends, and have the loop wait no longer than until
     /// [`Coalescer::deadline_ns`].
     Arm,
@@ -72,7 +72,7 @@ pub struct Coalescer {
 }
 
 impl Coalescer {
-    /// A coalescer that has nothing.
+    /// A coalescer for a plain loop, with nothing held.
     ///
     /// # Errors
     /// Which knob is outside its range.
@@ -82,7 +82,7 @@ impl Coalescer {
 
     /// A coalescer of an event loop that says when it is about to wait ([`Coalescer::on_tick`]).
     ///
-    /// A message never waits while such a loop does.
+    /// No message is held while such a loop waits.
     ///
     /// # Errors
     /// Which knob is outside its range.
@@ -92,7 +92,7 @@ impl Coalescer {
 
     /// A coalescer of an event loop that does not say when it is about to wait.
     ///
-    /// What follows within about a write's cost of the last iteration is taken for a loop that has not
+    /// If the next iteration begins within about the time of a write, the loop is taken not to have
     /// rested.
     ///
     /// # Errors
@@ -133,8 +133,8 @@ impl Coalescer {
     }
 
     /// A message is handed over. It is held, unless the answer is to write or to refuse it. `clock`
-    /// is read for the first message of a batch and after a tick only, but for each message where
-    /// the strategy needs its time ([`Coalescer::watches_time`]).
+    /// is read only for the first message of a batch and the first after a tick, and for each message
+    /// while the socket is blocked or if the strategy needs its time ([`Coalescer::watches_time`]).
     pub fn on_message(&mut self, message: &[u8], clock: impl FnOnce() -> u64) -> Next {
         if self.hold_with_others(message) {
             return Next::Wait;
@@ -165,7 +165,8 @@ impl Coalescer {
         self.on_timed_message(message, total_bytes, clock())
     }
 
-    /// The first message of a batch, or since the last tick, or any whose time the policy must know.
+    /// Take a message whose time the policy must know: the first of a batch or since the last tick, for
+    /// example.
     fn on_timed_message(&mut self, message: &[u8], total_bytes: usize, now_ns: u64) -> Next {
         let is_first = total_bytes == message.len();
         self.is_quiet = false;
@@ -219,8 +220,8 @@ impl Coalescer {
         }
     }
 
-    /// An iteration of the loop ends, or a deadline has come; `will_block`: nothing else is to do,
-    /// and the loop is about to wait. It answers [`Next::Write`] or [`Next::Wait`].
+    /// An iteration of the loop ends, or a deadline has come; `will_block`: the loop has nothing else to
+    /// do, and is about to wait. Returns [`Next::Write`] or [`Next::Wait`].
     pub fn on_tick(&mut self, now_ns: u64, will_block: bool) -> Next {
         self.close_room();
         self.was_quiet = std::mem::replace(&mut self.is_quiet, true);
@@ -240,12 +241,12 @@ impl Coalescer {
         }
     }
 
-    /// How many connections of the event loop had messages in the iteration that ends.
+    /// In the iteration that ends, `count` connections of the event loop had messages.
     pub fn on_connections(&mut self, count: usize) {
         self.policy.on_connections(count);
     }
 
-    /// What is held, in order.
+    /// The held bytes, in order.
     #[inline]
     pub fn pending(&self) -> &[u8] {
         self.buffer.pending()
@@ -254,9 +255,9 @@ impl Coalescer {
     /// By when [`Coalescer::on_tick`] must be called again, in nanoseconds of the caller's clock;
     /// `None`: nothing waits for a time.
     ///
-    /// For [`Strategy::Tick`] without a `max_hold_ns`, and for [`Strategy::Adaptive`] in a plain loop, the
-    /// time is now: there is no later iteration that a caller could know of. A tick may keep
-    /// what is held for one more; one before which no message came lets it go.
+    /// For [`Strategy::Tick`] without a [`Knobs::max_hold`], and for [`Strategy::Adaptive`] in a plain
+    /// loop, the time has come already: there is no later iteration that a caller could know of. A tick
+    /// may hold messages for one more iteration; a tick before which no message came lets them go.
     pub fn deadline_ns(&self) -> Option<u64> {
         let since_ns = self.buffer.since_ns().filter(|_| !self.is_blocked)?;
         if self.policy.asks_at_once() {
@@ -265,7 +266,7 @@ impl Coalescer {
         Some(self.due_ns().unwrap_or(since_ns))
     }
 
-    /// Whether what is held has been held for as long as it may be, and must leave.
+    /// Whether what is held is due, and must leave.
     pub fn is_due(&self, now_ns: u64) -> bool {
         let due_ns = self.due_ns().filter(|_| !self.is_blocked);
         due_ns.is_some_and(|due_ns| now_ns >= due_ns)
@@ -277,7 +278,7 @@ impl Coalescer {
         !self.is_blocked && self.policy.wants_tick()
     }
 
-    /// When what is held is due: its whole hold has passed then, or the policy says so. `None`:
+    /// When what is held is due: at the end of its hold, or sooner if the policy says so. `None`:
     /// nothing is held, or no time ends its hold.
     fn due_ns(&self) -> Option<u64> {
         let since_ns = self.buffer.since_ns()?;
@@ -288,7 +289,7 @@ impl Coalescer {
             .min()
     }
 
-    /// The strategy of its knobs.
+    /// The strategy that the coalescer was made with.
     pub fn strategy(&self) -> Strategy {
         self.strategy
     }
@@ -300,28 +301,27 @@ impl Coalescer {
     }
 
     /// Whether [`Coalescer::on_tick`] need not be called before [`Coalescer::deadline_ns`]: held
-    /// messages leave only at a time, and no more have come. While they come, each iteration's end
-    /// tells the time more cheaply than a timer, and sooner.
+    /// messages leave only at a time, and no more have come. While more come, it is cheaper to look at
+    /// the time at the end of each iteration than to set a timer, and they leave sooner.
     pub fn waits_for_time(&self) -> bool {
         self.was_quiet && self.policy.waits_for_time()
     }
 
-    /// Whether each message must come with its time now, until the next tick: when what is held leaves
-    /// depends on it. [`Coalescer::hold_with_others`] then holds none.
+    /// Whether, until the next tick, each message must come with its time, because the time at which
+    /// held messages leave depends on it. [`Coalescer::hold_with_others`] then holds none.
     #[inline]
     pub fn watches_time(&self) -> bool {
         self.watches_time
     }
 
-    /// Declare that the caller has an unbounded queue behind the socket for what it does not
-    /// take. A batch of [`Knobs::max_bytes`] then leaves for that queue even while the socket is
-    /// blocked, so that nothing large is copied here; with [`Knobs::max_buffered_bytes`] it is
-    /// held, and bounded.
+    /// Declare that the caller has an unbounded queue for what the socket does not take. A batch of
+    /// [`Knobs::max_bytes`] then leaves for that queue even while the socket is blocked, so that
+    /// nothing large is copied here; with [`Knobs::max_buffered_bytes`] it is held, and bounded.
     pub fn set_queue_behind(&mut self) {
         self.has_queue_behind = true;
     }
 
-    /// From now on a batch this large leaves at once, in bytes.
+    /// From now on a batch of `max_bytes` leaves at once.
     pub fn set_max_bytes(&mut self, max_bytes: usize) {
         self.close_room();
         self.max_bytes = max_bytes.max(1);
@@ -341,19 +341,19 @@ impl Coalescer {
         !self.buffer.is_empty()
     }
 
-    /// Whether the socket took nothing the last time.
+    /// Whether the socket takes nothing now, or a batch is being written elsewhere.
     pub fn is_blocked(&self) -> bool {
         self.is_blocked
     }
 
-    /// Forget what is held, which nobody will write: after an error, for example. Returns how many
-    /// bytes it was.
+    /// Forget what is held, because nobody will write it: after an error, for example. Returns how many
+    /// bytes were held.
     pub fn discard(&mut self) -> usize {
         self.close_room();
         self.buffer.discard()
     }
 
-    /// What happened so far.
+    /// The counts so far.
     pub fn stats(&self) -> &Stats {
         self.buffer.stats()
     }

@@ -1,4 +1,4 @@
-//! What holds for every strategy, whatever the program, the socket and the clock do.
+//! Properties that hold for every strategy, whatever the program, the socket and the clock do.
 
 use super::{driver::Driver, *};
 use proptest::{
@@ -75,7 +75,7 @@ fn steps() -> impl Any<Value = Vec<Step>> {
     prop::collection::vec(step, 0..200)
 }
 
-/// What a coalescer knows of its loop, and whether that has a queue.
+/// The loop as a coalescer knows it, and whether there is a queue behind the socket.
 fn loops() -> impl Any<Value = (Loop, bool)> {
     let loops = prop_oneof![Just(Loop::Plain), Just(Loop::Resting), Just(Loop::Foreign)];
     (loops, any::<bool>())

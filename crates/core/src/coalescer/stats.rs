@@ -1,4 +1,4 @@
-//! What a coalescer counts.
+//! The statistics of a coalescer.
 
 use crate::Histogram;
 use std::fmt;
@@ -16,7 +16,7 @@ pub enum Reason {
     Full,
     /// The event loop's iteration ended, or the writing thread came round.
     Tick,
-    /// The hold of what was held had ended.
+    /// The held messages were due.
     Deadline,
     /// The program asked: flush, close, end of the stream.
     Asked,
@@ -36,7 +36,7 @@ impl Reason {
         Reason::Writable,
     ];
 
-    /// Its name in reports.
+    /// The reason's name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Reason::EachMessage => "each_message",
@@ -56,7 +56,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// What a coalescer did so far.
+/// The counts of a coalescer so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stats {
     /// Messages handed over.
@@ -69,7 +69,7 @@ pub struct Stats {
     pub overruns: u64,
     /// Writes by reason, in the order of [`Reason::ALL`].
     flushes: [u64; Reason::ALL.len()],
-    /// How long the first message of each batch was held; none yet: nothing was held.
+    /// How long the first message of each batch was held; `None`: nothing was held yet.
     holds: Option<Box<Histogram>>,
 }
 

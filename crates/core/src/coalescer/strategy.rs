@@ -9,12 +9,13 @@ use thiserror::Error;
 pub enum Strategy {
     /// A write per message, TCP_NODELAY on (RFC 1122 §4.2.3.4: it must be possible).
     NoDelay,
-    /// A write per message, TCP_NODELAY off: the kernel gathers while anything that it sent is not
-    /// acknowledged (RFC 896).
+    /// A write per message, TCP_NODELAY off: the kernel gathers bytes while any that it sent are
+    /// unacknowledged (RFC 896).
     Nagle,
     /// One write at the end of the event loop's iteration; not for threads.
     Tick,
-    /// Threads: what gathers during a write leaves in the next one. In an event loop it is `Tick`.
+    /// For threads: the messages that come during a write leave in the next one. In an event loop it
+    /// is the same as `Tick`.
     Combine,
     /// One write when the first message has been held for `hold`.
     Coalesce {
@@ -22,27 +23,27 @@ pub enum Strategy {
         hold: Duration,
     },
     /// One write when the delays of all held messages together have come to `price`: with `n`
-    /// messages whose times of arrival sum to `S`, at `(price + S) ÷ n`. A message alone waits for
-    /// `price`, none longer, and many at a time wait for less.
+    /// messages whose times of arrival sum to `S`, at `(price + S) ÷ n`. A single message waits for
+    /// `price`, several at a time wait for less, and none waits longer.
     ///
     /// For the sum of all delays and of `price` for each write, this is never worse than twice
-    /// the best that could be done if all arrivals were known beforehand (and a nanosecond for each
-    /// message, for times are whole ones). That is proven, for writes at the deadlines exactly: see
-    /// `proof/` in the repository.
+    /// the best that could be done if all arrivals were known beforehand (plus a nanosecond for each
+    /// message, since times are whole nanoseconds). That is proven for writes exactly at the
+    /// deadlines: see `proof/` in the repository.
     Competitive {
         /// How much delay of messages a write is worth; above zero.
         price: Duration,
     },
-    /// The first message of an iteration at once, when messages come singly; what follows in it at
-    /// its end; later where messages come as fast as the loop lets them, but no later than
-    /// [`Knobs::ADAPTIVE_HOLD`], in threads [`Knobs::THREADS_HOLD`]. It needs no tuning.
+    /// When messages come singly, the first of an iteration leaves at once, and those that follow leave
+    /// at its end. Where messages come as fast as the loop lets them, they leave later, but are held
+    /// no longer than [`Knobs::ADAPTIVE_HOLD`], or [`Knobs::THREADS_HOLD`] in threads. It needs no tuning.
     #[default]
     Adaptive,
 }
 
 impl Strategy {
-    /// The strategy of that name on every command line; `duration`: its hold or its price, for one
-    /// that has one. `None`: there is none.
+    /// The strategy that has this name on every command line; `duration` is its hold or its price, if
+    /// it has one. `None`: there is no such strategy.
     pub fn named(name: &str, duration: Option<Duration>) -> Option<Self> {
         match (name, duration) {
             ("nodelay", None) => Some(Strategy::NoDelay),
@@ -56,8 +57,8 @@ impl Strategy {
         }
     }
 
-    /// Whether TCP_NODELAY must be on: for all but `Nagle`, so that a batch that was sent does not
-    /// wait once more in the kernel.
+    /// Whether TCP_NODELAY must be on: for all but `Nagle`, so that a batch that was written does not
+    /// wait again in the kernel.
     pub fn wants_nodelay(self) -> bool {
         self != Strategy::Nagle
     }
@@ -100,25 +101,25 @@ pub struct Knobs {
     pub strategy: Strategy,
     /// A batch this large leaves at once, in bytes.
     pub max_bytes: usize,
-    /// No message is held longer, as far as the caller keeps the deadlines; above zero. `None`: as
-    /// the strategy says.
+    /// No message is held for longer than this, as far as the caller keeps the deadlines; above zero.
+    /// `None`: the strategy alone decides.
     pub max_hold: Option<Duration>,
-    /// What is held at most for a peer that takes nothing, in bytes; `None`: no limit of the
-    /// coalescer's own.
+    /// The most bytes that are held for a peer that takes nothing; `None`: the coalescer sets no
+    /// limit.
     pub max_buffered_bytes: Option<usize>,
 }
 
 impl Knobs {
-    /// 64 KiB: beyond it, larger batches gained nothing measurable.
+    /// The default of `max_bytes`, 64 KiB: larger batches gained nothing measurable.
     pub const MAX_BYTES: usize = 64 << 10;
-    /// How long `Adaptive` holds at most while more keeps coming.
+    /// How long `Adaptive` holds at most while more messages keep coming.
     pub const ADAPTIVE_HOLD: Duration = Duration::from_micros(300);
-    /// How long it holds at most where the writing thread of many senders does not come, and they send.
+    /// How long `Adaptive` holds at most in threads, while they send and the writing thread does not come.
     pub const THREADS_HOLD: Duration = Duration::from_millis(1);
-    /// `MAX_BYTES` for threads.
+    /// The default of `max_bytes` for threads, 256 KiB.
     pub const THREADS_MAX_BYTES: usize = 256 << 10;
 
-    /// The knobs of a strategy in an event loop or a plain one, the others at their defaults.
+    /// The knobs of a strategy in an event loop or a plain loop; all others have their defaults.
     pub fn new(strategy: Strategy) -> Self {
         Self {
             strategy,
@@ -128,7 +129,7 @@ impl Knobs {
         }
     }
 
-    /// The knobs of a strategy for threads, the others at their defaults.
+    /// The knobs of a strategy for threads; all others have their defaults.
     pub fn of_threads(strategy: Strategy) -> Self {
         Self {
             max_bytes: Self::THREADS_MAX_BYTES,
@@ -155,7 +156,8 @@ impl Knobs {
         }
     }
 
-    /// How long a message is held at most, in nanoseconds; `None`: an iteration of its loop.
+    /// How long a message is held at most, in nanoseconds; `None`: no time bounds it. `adaptive` is the
+    /// bound of [`Strategy::Adaptive`].
     pub(super) fn hold_ns(&self, adaptive: Duration) -> Option<u64> {
         let own = match self.strategy {
             Strategy::Coalesce { hold } => Some(hold),
@@ -173,13 +175,13 @@ impl Knobs {
     }
 }
 
-/// The duration in nanoseconds; 584 years and more are as good as that.
+/// The duration in nanoseconds; `u64::MAX` for 584 years and more.
 pub(super) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl Default for Knobs {
-    /// The knobs of the strategy by default, [`Strategy::Adaptive`].
+    /// The knobs of the default strategy, [`Strategy::Adaptive`].
     fn default() -> Self {
         Self::new(Strategy::default())
     }

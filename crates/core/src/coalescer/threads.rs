@@ -16,7 +16,7 @@ impl Coalescer {
         })
     }
 
-    /// Whether a message can only be held: others are, or are being written elsewhere.
+    /// Whether a message can only be held, because others are held, or are being written elsewhere.
     #[inline]
     pub fn must_hold(&self) -> bool {
         self.is_blocked || !self.buffer.is_empty()
@@ -38,8 +38,8 @@ impl Coalescer {
         self.buffer.push(message);
     }
 
-    /// A message whose time the policy must know comes, and is held whatever it answers: what is due
-    /// leaves when the writing thread comes, or a sender looks.
+    /// Tell the policy of a message whose time it must know. The message is held whatever the policy
+    /// answers: what is due leaves when the writing thread comes, or a sender looks.
     #[cold]
     fn note_time(&mut self, now_ns: u64) {
         let is_first = self.buffer.is_empty();
@@ -56,7 +56,7 @@ impl Coalescer {
         self.pending().len() >= self.max_bytes
     }
 
-    /// Whether what is held would fill a batch with `bytes` more.
+    /// Whether what is held and `more_bytes` would fill a batch.
     #[inline]
     pub fn would_fill(&self, more_bytes: usize) -> bool {
         self.pending().len() + more_bytes >= self.max_bytes
@@ -68,7 +68,7 @@ impl Coalescer {
         self.buffer.messages() >= self.policy.look_at()
     }
 
-    /// Whether the sender of one message more would have to.
+    /// Whether the sender of the next message would have to ask [`Coalescer::is_overdue`].
     pub fn would_look(&self) -> bool {
         self.buffer.messages() + 1 >= self.policy.look_at()
     }
@@ -79,13 +79,13 @@ impl Coalescer {
         self.policy.on_look(self.moment(now_ns)) && !self.is_blocked
     }
 
-    /// The writing thread is about to be told to come: how long it takes is what a wake-up costs.
+    /// The writing thread is about to be told to come: the time until it does is the cost of a wake-up.
     pub fn on_told(&mut self, now_ns: u64) {
         self.policy.on_told(now_ns);
     }
 
     /// Whether a writing thread that comes at `visit_ns` must be told to come sooner: what is held is
-    /// due earlier than it was when the thread came last, and waiting for it would cost too much.
+    /// due earlier than it was at the thread's last visit, and waiting for the thread would cost too much.
     pub fn is_too_late(&self, visit_ns: u64) -> bool {
         !self.buffer.is_empty() && !self.is_blocked && self.policy.is_too_late(visit_ns)
     }
@@ -100,8 +100,8 @@ impl Coalescer {
         self.buffer.take(spare)
     }
 
-    /// A write of what was taken took `written` bytes; `is_done`: nothing of it is left, so that
-    /// what is held by now may leave.
+    /// A write of what [`Coalescer::take`] gave away took `written` bytes; `is_done`: nothing of it is
+    /// left, so that what is held by now may leave.
     pub fn on_taken_written(&mut self, written: usize, reason: Reason, end_ns: u64, is_done: bool) {
         self.close_room();
         self.policy.on_written(end_ns, Writer::Thread);

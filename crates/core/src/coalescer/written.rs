@@ -1,21 +1,21 @@
-//! What a write tells: what of the batch has left, and how long it took.
+//! The results of a write: how much of the batch has left, and how long the write took.
 
 use super::{
     Coalescer, Reason,
     policy::{Policy, Writer},
 };
 
-/// A write of no more, in bytes, costs what a write costs, whatever is in it.
+/// Up to this many bytes, a write costs the same whatever its size.
 const SMALL_BYTES: usize = 2_048;
 
 impl Coalescer {
-    /// The socket took the first `written` bytes of what is pending and then of `message`, which is
-    /// empty where none was written with it; the rest is held. `reason` is that of the answer, or
+    /// The socket took the first `written` bytes of what is pending followed by `message`, which is
+    /// empty if no message was written with it; the rest is held. `reason` is that of the answer, or
     /// the caller's: [`Reason::Asked`], [`Reason::Writable`]. `start_ns`, `end_ns`: when the write
     /// began and ended.
     ///
     /// # Panics
-    /// When it took more than there was.
+    /// When `written` is more than there was to write.
     pub fn on_written(
         &mut self,
         written: usize,
@@ -27,16 +27,16 @@ impl Coalescer {
         self.hand_on(written, message, reason, start_ns, Some(end_ns));
     }
 
-    /// [`Coalescer::on_written`] of what another transport is about to write; how long that took is told
-    /// by [`Coalescer::on_write_ended`].
+    /// Like [`Coalescer::on_written`], for bytes that another transport is about to write; call
+    /// [`Coalescer::on_write_ended`] when it has.
     ///
     /// # Panics
-    /// When it took more than there was.
+    /// When `written` is more than there was to write.
     pub fn on_handed_on(&mut self, written: usize, message: &[u8], reason: Reason, start_ns: u64) {
         self.hand_on(written, message, reason, start_ns, None);
     }
 
-    /// A sender's write of `bytes` has ended; 0 where it took only a part of what there was.
+    /// A sender's write of `bytes` has ended; `bytes` is 0 if the socket took only a part.
     pub fn on_write_ended(&mut self, bytes: usize, start_ns: u64, end_ns: u64) {
         self.policy.on_written(end_ns, Writer::Sender);
         if (1..=SMALL_BYTES).contains(&bytes) {
@@ -44,7 +44,7 @@ impl Coalescer {
         }
     }
 
-    /// `end_ns`: when its write ended, if it has.
+    /// `end_ns`: when the write ended, if it has.
     #[inline]
     fn hand_on(
         &mut self,

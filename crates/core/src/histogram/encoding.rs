@@ -1,14 +1,14 @@
 //! The standard V2 form of a histogram (<http://hdrhistogram.org>): a head, and a number for each
 //! count, or for a row of empty ones.
 //!
-//! Our own, for the crate's brings a decompressor and a parser of logs along: an eighth of the
-//! Python module.
+//! This is our own code, for the `hdrhistogram` crate's brings a decompressor and a parser of logs
+//! along: an eighth of the Python module.
 
 use super::HistogramError;
 
 const COOKIE: u32 = 0x1c84_9313;
 const HEAD_BYTES: usize = 40;
-/// The most significant digits that are read: with more, counts take up to 49 MB.
+/// The largest number of significant digits that is read: with more, counts take up to 49 MB.
 const MAX_DIGITS: u32 = 3;
 /// The ninth byte of a number has eight bits of it, the others have seven.
 const LAST_SHIFT: u32 = 56;

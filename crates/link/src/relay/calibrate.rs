@@ -1,30 +1,30 @@
-//! Takes off a link what the relay and the host add to it.
+//! Takes off a link's delay what the relay and the host add to it.
 
 use super::Relay;
 use crate::ping_pong::{PING_PONG_BYTES, ping_pong};
 use std::{io, net::Ipv4Addr, os::fd::BorrowedFd};
 
-/// How often it is looked at: the first finds nearly all, and the others what a relay that sleeps
-/// less adds. Many short ones, whose median counts: a host that is busy for one of them does no harm.
-/// The last one takes nothing off, and tells what is left.
+/// How many looks at the link there are: the first finds nearly all of the excess, and the others what
+/// a relay adds that sleeps less. They are many and short, and their median counts: a host that is busy
+/// during one of them does no harm. The last look takes nothing off, and tells what is left.
 pub(super) const LOOKS: u64 = 7;
-/// What a look may take, where that is enough for a median of something.
+/// How long a look may take, if that is enough for `LEAST_ROUND_TRIPS`.
 const LOOK_NS: u64 = 120_000_000;
 const LEAST_ROUND_TRIPS: u64 = 6;
 const MOST_ROUND_TRIPS: u64 = 1_000;
 
-/// What was found and taken off; times in nanoseconds, each a median.
+/// The result of a calibration; times are in nanoseconds, each a median.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Calibration {
-    /// What a round trip of the packets that were sent is to take.
+    /// How long a round trip of the packets that were sent is to take.
     pub asked_rtt_ns: u64,
-    /// What it took before.
+    /// How long it took before.
     pub found_rtt_ns: u64,
-    /// What it took in the last look, with all of `excess_ns` taken off.
+    /// How long it took in the last look, with all of `excess_ns` taken off.
     pub left_rtt_ns: u64,
-    /// What was taken off, half in each direction.
+    /// The time that was taken off, half of it in each direction.
     pub excess_ns: u64,
-    /// How many there were, in each of the looks.
+    /// How many round trips there were in each of the looks.
     pub round_trips: u64,
 }
 
@@ -66,12 +66,12 @@ pub fn calibrate(
     calibrated
 }
 
-/// What to take off, when with `excess_ns` taken off a round trip took so long.
+/// The excess to take off next, if with `excess_ns` taken off a round trip took `rtt_ns`.
 fn corrected_ns(excess_ns: u64, rtt_ns: u64, asked_rtt_ns: u64) -> u64 {
     (excess_ns + rtt_ns).saturating_sub(asked_rtt_ns)
 }
 
-/// Without the first ones, which find nothing in the caches; of one at least.
+/// The median of round trips, at least one, without the first ones, which find nothing in the caches.
 fn median_ns(mut round_trips_ns: Vec<u64>) -> u64 {
     let first = (round_trips_ns.len() / 8 + 1).min(round_trips_ns.len() - 1);
     let kept = &mut round_trips_ns[first..];

@@ -1,6 +1,6 @@
 //! The relay's thread: takes packets from both devices, and delivers each when it is due.
 //!
-//! It sleeps until shortly before a packet is due, as early as it has learned to oversleep, and
+//! It sleeps until shortly before a packet is due, by a margin that it learns from past oversleep, and
 //! spins the rest; it never spins without a packet that is due so soon.
 
 use super::{
@@ -40,7 +40,7 @@ impl Awaited {
     }
 }
 
-/// What the relay's thread owns.
+/// The state that only the relay's thread has.
 #[derive(Debug)]
 pub(super) struct Carrier {
     pub(super) devices: [File; 2],
@@ -90,7 +90,7 @@ impl Carrier {
                 let stopped_ns = last_look.look(now_ns, &mut state.report.stops);
                 if stopped_ns > 0 {
                     state.stood_still_ns.push((now_ns - stopped_ns, now_ns));
-                    // Whatever waits in a device may have come when the stop began.
+                    // Packets that wait in a device may have come when the stop began.
                     may_have = [true; 2];
                     for lane in &mut self.lanes {
                         lane.unseen_ns = stopped_ns;
@@ -102,8 +102,8 @@ impl Carrier {
                 moved += just_moved;
                 if moved >= BATCH {
                     priority.moved(moved);
-                    // Poll is not asked while there is something to do, and neither device may wait
-                    // for that.
+                    // While there is something to do, poll is not called: read both devices now and then,
+                    // so that neither waits for the end of that.
                     (may_have, moved) = ([true; 2], 0);
                 }
                 continue;
@@ -115,7 +115,7 @@ impl Carrier {
             }
             let has_come = |wake_ns| wake_ns <= monotonic_ns();
             if awaited.wake_ns.is_some_and(has_come) {
-                // What comes meanwhile is read: it is not late either.
+                // Packets that come meanwhile are read, so that they are not late either.
                 may_have = [true; 2];
                 hint::spin_loop();
                 continue;
@@ -205,7 +205,7 @@ impl Carrier {
         if count < 0 {
             let error = io::Error::last_os_error();
             return match error.kind() {
-                // What is there was not looked for.
+                // Poll did not report what is there: read both devices.
                 io::ErrorKind::Interrupted => Ok(([true; 2], false)),
                 _ => Err(error),
             };

@@ -1,9 +1,9 @@
-//! When the near host's segments with data left: just after something came, or while nothing of theirs was
-//! unacknowledged. With Nagle's algorithm all short ones do the latter (RFC 896). No I/O.
+//! When the near host's segments with data left: just after a packet came, or while nothing of their
+//! connection was unacknowledged. With Nagle's algorithm all short ones do the latter (RFC 896). No I/O.
 
 use std::collections::HashMap;
 
-/// A segment that leaves so soon after a packet came in left because of it.
+/// A segment that leaves this soon after a packet came in is taken to have left because of it.
 const JUST_AFTER_NS: u64 = 100_000;
 /// Connections that are known at a time; when there are more, all are forgotten.
 const MOST_FLOWS: usize = 4_096;
@@ -12,15 +12,15 @@ const TCP: u8 = 6;
 /// Segments with data that the near host handed over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Departures {
-    /// All; those that stay together (offload) are one.
+    /// All of them; segments that stay together (offload) count as one.
     pub data_packets: u64,
-    /// Those that left within 0.1 ms after a packet of their connection came in.
+    /// Segments that left within 0.1 ms after a packet of their connection came in.
     pub after_arrival: u64,
-    /// Those that left when all that their connection had sent before was acknowledged.
+    /// Segments that left when all that their connection had sent before was acknowledged.
     pub alone: u64,
 }
 
-/// What a connection's near end was told last.
+/// The last packet that came to a connection's near end.
 #[derive(Debug)]
 struct Arrived {
     acknowledged: u32,
@@ -49,7 +49,7 @@ impl Watch {
         self.flows.insert((segment.to, segment.from), arrived);
     }
 
-    /// The near host has handed one over.
+    /// The near host has handed over an IPv4 packet.
     pub(super) fn left(&self, packet: &[u8], at_ns: u64, departures: &mut Departures) {
         let Some(segment) = Segment::of(packet).filter(|segment| segment.has_data) else {
             return;
@@ -66,7 +66,7 @@ impl Watch {
     }
 }
 
-/// What its headers say (RFC 9293 §3.1).
+/// A segment, as its headers say (RFC 9293 §3.1).
 #[derive(Debug, PartialEq, Eq)]
 struct Segment {
     from: u16,

@@ -1,4 +1,4 @@
-//! What a device hands over: an IP packet, a frame with one, or several packets in one. No I/O.
+//! The framing of a device: an IP packet, a frame with one, or several packets in one. No I/O.
 
 use crate::model::Load;
 
@@ -20,21 +20,21 @@ const OFFLOAD_TCP: u8 = 1;
 /// Congestion was told by the network, as RFC 3168 has it.
 const OFFLOAD_ECN_BIT: u8 = 0x80;
 
-/// What a relay's devices hand over and take.
+/// The framing of a relay's devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// IP packets alone: a TUN device.
     Tun,
-    /// Packets of TCP that are to be cut into segments, with what says how: a TUN device with
-    /// segmentation offload. Nobody cuts them here; the other host takes them whole, as one does
-    /// whose network card puts together what comes.
+    /// Packets of TCP that are to be cut into segments, with a header that says how: a TUN device with
+    /// segmentation offload. They are not cut here; the other host takes them whole, like a host whose
+    /// network card puts segments together.
     TunOffload,
     /// Ethernet frames: a packet socket on one end of a veth pair.
     Ethernet,
 }
 
 impl Framing {
-    /// What comes before the IP packet.
+    /// How many bytes come before the IP packet.
     pub fn header_bytes(self) -> usize {
         match self {
             Self::Tun => 0,
@@ -43,8 +43,8 @@ impl Framing {
         }
     }
 
-    /// The IPv4 packet in `frame`, as long as it says itself, or those that would be made of it; `None`
-    /// when there is none: IPv6, which is not relayed, or a length that is not there.
+    /// The IPv4 packet in `frame`, as long as it says itself, or the packets that would be made of it;
+    /// `None` when there is none: IPv6, which is not relayed, or a frame that is too short.
     pub fn load(self, frame: &[u8]) -> Option<Load> {
         let (header, packet) = frame.split_at_checked(self.header_bytes())?;
         if self == Self::Ethernet && !header.ends_with(&ETHERTYPE_IPV4) {
@@ -66,7 +66,7 @@ impl Framing {
     }
 }
 
-/// What is made of a packet of `bytes`, as `header` from the device says.
+/// The segments that a packet of `bytes` stands for, as `header` from the device says.
 fn segments(header: &[u8], packet: &[u8], bytes: u16) -> Option<Load> {
     match header[1] & !OFFLOAD_ECN_BIT {
         OFFLOAD_NONE => Some(u32::from(bytes).into()),

@@ -1,4 +1,4 @@
-//! One direction of a relay: what is on the way, from one device to the other.
+//! One direction of a relay: the packets that are on the way from one device to the other.
 
 use super::framing::{Framing, OFFLOADED_BYTES};
 use crate::model::{Direction, Load, Offer};
@@ -12,28 +12,28 @@ use tinygram_net::clock::monotonic_ns;
 
 /// Packets read, or written, before the other direction has its turn: 10 to 20 µs.
 pub(super) const BATCH: usize = 8;
-/// What is on the way takes no more memory than this.
+/// Packets that are on the way take no more memory than this.
 const MAX_HELD_BYTES: usize = 256 << 20;
 
-/// What happened to the packets of one direction.
+/// The counts of the packets of one direction, by their fate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Delivered.
     pub packets: u64,
-    /// Their bytes, of IP.
+    /// The bytes of the delivered IP packets.
     pub bytes: u64,
-    /// Lost, as the link is asked to.
+    /// Lost, because the link is to lose packets.
     pub lost: u64,
-    /// Dropped, for the queue was full.
+    /// Dropped, because the queue was full.
     pub full: u64,
-    /// Dropped, for more was on the way than is kept.
+    /// Dropped, because more bytes were on the way than are kept.
     pub overflow: u64,
-    /// Dropped, for the device did not take them.
+    /// Dropped, because the device did not take them.
     pub refused: u64,
-    /// Dropped, for they were no IPv4 packets, or longer than the MTU.
+    /// Dropped, because they were no IPv4 packets, or longer than the MTU.
     pub ignored: u64,
-    /// Dropped before, for a packet socket keeps no more than its buffer until the relay comes. What a
-    /// TUN device drops its network counts.
+    /// Dropped before, because a packet socket keeps no more than its buffer until the relay comes. The
+    /// packets that a TUN device drops are counted by its network.
     pub missed: u64,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Lane {
     framing: Framing,
     frame_bytes: usize,
     held: VecDeque<Held>,
-    /// Memory for frames that nobody uses now.
+    /// Memory for frames that is not in use now.
     spare: Vec<Box<[u8]>>,
 }
 
@@ -77,18 +77,18 @@ impl Lane {
         }
     }
 
-    /// What is behind the device's header; a frame that is shorter than that has nothing there.
+    /// The bytes behind the device's header; none if the frame is shorter than the header.
     fn packet<'a>(&self, frame: &'a [u8]) -> &'a [u8] {
         frame.get(self.framing.header_bytes()..).unwrap_or_default()
     }
 
-    /// When the first one is due.
+    /// When the first packet is due.
     pub(super) fn next_due_ns(&self) -> Option<u64> {
         self.held.front().map(|first| first.at_ns)
     }
 
-    /// Read what has come, a batch at most: how many frames. A whole batch: there may be more.
-    /// `taken_in` is told each packet, and when.
+    /// Read what has come, a batch at most. Returns how many frames: after a whole batch there may be more.
+    /// `taken_in` gets each packet, and the time.
     ///
     /// # Errors
     /// When the device hands over no more.
@@ -118,7 +118,8 @@ impl Lane {
         Ok(BATCH)
     }
 
-    /// Write what is due, a batch at most: how many frames. `delivered_one` is told each packet, and when.
+    /// Write what is due, a batch at most. Returns how many frames. `delivered_one` gets each packet, and
+    /// the time.
     pub(super) fn deliver(
         &mut self,
         mut to: &File,
@@ -130,7 +131,7 @@ impl Lane {
             let Some(due_ns) = self.next_due_ns() else {
                 return delivered;
             };
-            // Read anew for each: what the ones before it took is its lateness.
+            // Read anew for each packet: the time that the ones before it took is its lateness.
             let now_ns = monotonic_ns();
             if now_ns < due_ns {
                 return delivered;

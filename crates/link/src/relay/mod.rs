@@ -36,15 +36,15 @@ use thiserror::Error;
 use tinygram_core::Histogram;
 use tinygram_net::{clock::read_clock, process::with_signals_blocked};
 
-/// While it calibrates the delay is this at most, each way, so that it does not take long.
+/// During calibration the delay is this at most, each way, so that it does not take long.
 pub const CALIBRATION_DELAY_NS: u64 = 5_000_000;
-/// And the bandwidth is this at least.
+/// During calibration the bandwidth is this at least.
 pub const CALIBRATION_BITS_PER_S: u64 = 10_000_000;
 
 /// Why there is no relay.
 #[derive(Debug, Error)]
 pub enum RelayError {
-    /// No link can be like that.
+    /// There can be no such link.
     #[error(transparent)]
     Link(#[from] LinkError),
     /// The process may open no more descriptors.
@@ -52,18 +52,18 @@ pub enum RelayError {
     Descriptors(#[from] io::Error),
 }
 
-/// What a relay did so far.
+/// The figures of a relay so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Report {
-    /// Counts of what came from the near device, and from the far one.
+    /// The counts of packets from the near device, and from the far one.
     pub counts: [Counts; 2],
-    /// When what came from the near device left.
+    /// When packets from the near device left.
     pub departures: Departures,
-    /// When it stood still itself.
+    /// When the relay itself stood still.
     pub stops: Stops,
-    /// CPU time of its thread, in nanoseconds.
+    /// CPU time of the relay's thread, in nanoseconds.
     pub cpu_ns: u64,
-    /// Why it carries nothing any more, where it ended by itself.
+    /// Why the relay carries nothing any more, if it ended by itself.
     pub failed_errno: Option<i32>,
 }
 
@@ -72,19 +72,19 @@ pub struct Report {
 pub struct Relay {
     spec: LinkSpec,
     state: Arc<Mutex<State>>,
-    /// The relay's devices, where it has to be asked of those what they dropped.
+    /// The relay's devices, if they are packet sockets, which must be asked how many frames they dropped.
     packet_sockets: Vec<OwnedFd>,
     idle: Option<Carrier>,
     running: Option<(UnixStream, JoinHandle<()>)>,
 }
 
-/// What the relay's thread and its owner share; held for a batch of packets at most.
+/// The state that the relay's thread and its owner share; locked for a batch of packets at most.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) settings: Settings,
     pub(super) report: Report,
     pub(super) lateness: Histogram,
-    /// From when until when it stood still, times of the monotonic clock, since that was last asked.
+    /// From when until when the relay stood still, since this was last taken; CLOCK_MONOTONIC.
     pub(super) stood_still_ns: Vec<(u64, u64)>,
     pub(super) is_stopping: bool,
     /// The CPU clock of its thread, while that runs.
@@ -159,20 +159,20 @@ impl Relay {
         Ok(())
     }
 
-    /// End its thread, and forget what is on the way.
+    /// End the relay's thread, and forget the packets on the way.
     pub fn stop(&mut self) {
         self.idle = None;
         if let Some((stop, thread)) = self.running.take() {
             locked(&self.state).is_stopping = true;
-            // It may sleep, and this wakes it. Not the end of the descriptor, of which a forked process
-            // may have another. It fails only where the relay has ended.
+            // This wakes the thread if it sleeps; closing the descriptor would not, if a forked process has
+            // another. It fails only if the relay has ended.
             let _ended = stop.shutdown(Shutdown::Both);
-            // What it broke of is in the report.
+            // If it ended by itself, the report says why.
             let _broken = thread.join();
         }
     }
 
-    /// Take half of this off the delay of each direction.
+    /// Take half of `excess_ns` off the delay of each direction.
     pub fn set_excess_ns(&self, excess_ns: u64) {
         locked(&self.state).settings.excess_ns = excess_ns;
     }
@@ -182,13 +182,13 @@ impl Relay {
         locked(&self.state).settings.is_calibrating = is_calibrating;
     }
 
-    /// What a round trip of packets of that length is to take while it calibrates.
+    /// How long a round trip of packets of that length is to take during calibration.
     pub(super) fn calibration_rtt_ns(&self, packet_bytes: u32) -> u64 {
         let spec = calibrating(self.spec);
         2 * (spec.one_way_ns + spec.serialisation_ns(packet_bytes))
     }
 
-    /// What it did so far.
+    /// The figures so far.
     pub fn report(&self) -> Report {
         let mut state = locked(&self.state);
         for (counts, socket) in state.report.counts.iter_mut().zip(&self.packet_sockets) {
@@ -201,7 +201,7 @@ impl Relay {
         report
     }
 
-    /// Let its thread stand still meanwhile, as one that is stopped.
+    /// Let the relay's thread stand still during `while_so`, as if it were stopped.
     #[cfg(test)]
     pub(super) fn stand_still(&self, while_so: impl FnOnce()) {
         let _held = locked(&self.state);
@@ -211,13 +211,13 @@ impl Relay {
     /// How late each packet was delivered since this was last asked: from when it was due to when the
     /// relay began to hand it over.
     pub fn take_lateness(&self) -> Histogram {
-        // Made before, for it is large, and the relay waits.
+        // Made before the lock is taken, for it is large, and the relay waits for the lock.
         let empty = Histogram::new();
         mem::replace(&mut locked(&self.state).lateness, empty)
     }
 
-    /// From when until when it stood still, each time since this was last asked: times of the monotonic
-    /// clock, in nanoseconds, without the beat that [`Stops::stopped_ns`] leaves out.
+    /// From when until when the relay stood still, each time since this was last taken: CLOCK_MONOTONIC in
+    /// nanoseconds, without the beat that [`Stops::stopped_ns`] leaves out.
     pub fn take_stood_still_ns(&self) -> Vec<(u64, u64)> {
         mem::take(&mut locked(&self.state).stood_still_ns)
     }
@@ -242,16 +242,16 @@ pub(super) fn calibrating(spec: LinkSpec) -> LinkSpec {
 }
 
 pub(super) fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    // Numbers are right after each line of ours, whoever broke.
+    // The numbers are right after each line of ours, even if a thread has panicked.
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Why a relay ended by itself; `None`: it was told to.
+/// Why a relay ended by itself, as errno; `None`: it was told to end.
 pub(super) fn errno_of(ended: thread::Result<io::Result<()>>) -> Option<i32> {
     match ended {
         Ok(Ok(())) => None,
         Ok(Err(error)) => Some(error.raw_os_error().unwrap_or(libc::EIO)),
-        // It panicked, and what it had to say is on stderr.
+        // It panicked, and its message is on stderr.
         Err(_) => Some(libc::EIO),
     }
 }

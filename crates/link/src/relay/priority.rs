@@ -5,17 +5,17 @@ use tinygram_net::clock::monotonic_ns;
 
 /// Nice value of a thread that normally runs before others.
 const NICE: i32 = -20;
-/// How often it is asked anew, with a packet or without.
+/// How often the load is judged anew, in nanoseconds.
 const WINDOW_NS: u64 = 10_000_000;
-/// Frames read and written in a window, of 8,000 packets a second, from which on the relay goes
-/// first; below half of it no longer.
+/// The frames read and written in a window, at 8,000 packets a second: from so many on the relay goes
+/// first; below half of them it no longer does.
 const BUSY_FRAMES: usize = 160;
 
 /// The calling thread's priority, as far as it is permitted.
 ///
-/// Where many packets come, the ends are busy, and a relay that waits for its turn on their cores is
-/// late: then it is before all of them (SCHED_FIFO). Where few come its waking up is all that counts,
-/// and that is quicker, and goes to an idle core, without.
+/// If many packets come, the ends are busy, and a relay that waits for its turn on their cores is late:
+/// then it runs before all of them (SCHED_FIFO). If few come, only its wake-ups matter, and these are
+/// quicker, and go to an idle core, without SCHED_FIFO.
 #[derive(Debug)]
 pub(super) struct Priority {
     is_first: bool,
@@ -27,7 +27,7 @@ pub(super) struct Priority {
 impl Priority {
     /// Before others as a rule, until many packets come.
     pub(super) fn new() -> Self {
-        // Where it is not permitted all goes on as it is, and the histogram of lateness tells.
+        // If this is not permitted, nothing changes, and the histogram of lateness shows it.
         let _may_be_refused = setpriority_process(None, NICE);
         Self {
             is_first: false,
@@ -47,7 +47,7 @@ impl Priority {
         let is_busy = is_busy(self.is_first, self.frames, now_ns - self.since_ns);
         (self.frames, self.since_ns) = (0, now_ns);
         if is_busy != self.is_first && self.may_be_first {
-            // One that is refused once is not asked for again.
+            // After one refusal it is not asked for again.
             self.may_be_first = set_first(is_busy);
             self.is_first = is_busy && self.may_be_first;
         }

@@ -1,7 +1,7 @@
 //! When the relay itself stood still: stopped, or without a core.
 //!
-//! What came meanwhile waited in a device, which does not say since when. So the relay looks at the
-//! clock every [`BEAT_NS`] at least, and what lies between two looks beyond that it stood still.
+//! Packets that came meanwhile waited in a device, which does not say since when. So the relay looks at
+//! the clock every [`BEAT_NS`] at least; if two looks lie further apart, it stood still for the rest.
 
 /// How often a sleeping relay is woken.
 pub(super) const BEAT_NS: u64 = 10_000_000;
@@ -30,7 +30,7 @@ impl LastLook {
         Self { at_ns: now_ns }
     }
 
-    /// Look at the clock: for how long the relay stood still before, 0 where it did not.
+    /// Look at the clock. Returns how long the relay stood still before, in nanoseconds; 0: it did not.
     pub(super) fn look(&mut self, now_ns: u64, stops: &mut Stops) -> u64 {
         let passed_ns = now_ns.saturating_sub(self.at_ns);
         self.at_ns = now_ns;

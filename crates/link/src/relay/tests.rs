@@ -19,7 +19,7 @@ const ONE_MS: LinkSpec = LinkSpec {
     mtu_bytes: 1500,
 };
 
-/// A relay, and what stands for the two hosts.
+/// A relay, and sockets that stand for the two hosts.
 fn relay_between(spec: LinkSpec) -> (Relay, [UnixDatagram; 2]) {
     let mut devices = Vec::new();
     let hosts = [0, 1].map(|_| {
@@ -47,7 +47,7 @@ fn received(host: &UnixDatagram) -> Vec<u8> {
     bytes[..length].to_vec()
 }
 
-/// Until the relay's figures are so, or a minute has passed.
+/// Wait until the relay's figures are so, or a minute has passed.
 fn wait_until(mut is_so: impl FnMut() -> bool) {
     let give_up_ns = monotonic_ns() + 60_000_000_000;
     while !is_so() {

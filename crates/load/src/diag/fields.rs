@@ -1,28 +1,28 @@
 //! Numbers in the C structures that the kernel hands over, by their fixed offsets.
 //!
 //! Those structures only ever grow at their end: a kernel older than a field hands over a shorter one,
-//! and the field is not known; a newer one hands over a longer one, whose end is not looked at.
+//! and the field is not known; a newer kernel hands over a longer structure, whose end is ignored.
 
 use std::mem::offset_of;
 
-/// How much of a structure is kept; `struct tcp_info` has some 280 bytes today.
+/// How many bytes of a structure are kept; `struct tcp_info` has some 280 bytes today.
 const MAX_BYTES: usize = 512;
 
-/// A structure of the kernel's, as it came; empty where it did not.
+/// A structure of the kernel's, as it came; empty if it did not come.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Structure {
     bytes: Vec<u8>,
 }
 
 impl Structure {
-    /// A copy of what came, of its beginning if it is long.
+    /// A copy of a structure, or of its beginning if it is long.
     pub fn copied(bytes: &[u8]) -> Self {
         Self {
             bytes: bytes[..bytes.len().min(MAX_BYTES)].to_vec(),
         }
     }
 
-    /// The number there; `None` where the structure ends before it.
+    /// The number in `field`; `None` if the structure ends before it.
     pub fn number(&self, field: Field) -> Option<u64> {
         let bytes = self.bytes.get(field.offset..field.offset + field.length)?;
         match field.length {
@@ -35,7 +35,7 @@ impl Structure {
 /// A number in a structure; the unit is last in its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Our name for it.
+    /// Our name for the field.
     pub name: &'static str,
     offset: usize,
     length: usize,
@@ -49,7 +49,7 @@ const fn word(name: &'static str, offset: usize) -> Field {
     }
 }
 
-/// A member of libc's `struct tcp_info`, where it stands there.
+/// A member of libc's `struct tcp_info`, at its offset there.
 macro_rules! told {
     ($name:literal, $member:ident) => {
         Field {
@@ -66,7 +66,7 @@ const fn length_of<T>(_: fn(&libc::tcp_info) -> &T) -> usize {
 
 /// Congestion window.
 pub const CWND: Field = told!("cwnd_segments", tcpi_snd_cwnd);
-/// In the send queue, and not sent yet.
+/// Bytes in the send queue that are not sent yet.
 pub const UNSENT: Field = told!("unsent_bytes", tcpi_notsent_bytes);
 /// Smoothed round-trip time.
 pub const RTT: Field = told!("rtt_us", tcpi_rtt);
@@ -74,12 +74,13 @@ pub const RTT: Field = told!("rtt_us", tcpi_rtt);
 pub const RETRANSMITS: Field = told!("retransmits", tcpi_total_retrans);
 /// Segments sent that carried data.
 pub const DATA_SEGMENTS_SENT: Field = told!("data_segments_sent", tcpi_data_segs_out);
-/// Bytes sent, those sent again included.
+/// Bytes sent, including those sent again.
 pub const SENT: Field = told!("sent_bytes", tcpi_bytes_sent);
-/// What the kernel last measured of how fast data arrives (draft-cheng-iccrg-delivery-rate-estimation).
+/// The rate at which data arrives, as the kernel last measured it
+/// (draft-cheng-iccrg-delivery-rate-estimation).
 pub const DELIVERY_RATE: Field = told!("delivery_rate_bytes_per_s", tcpi_delivery_rate);
 
-/// `struct tcp_info` (linux/tcp.h), but for the congestion window, which /proc/net/tcp tells too.
+/// `struct tcp_info` (linux/tcp.h), without the congestion window, which /proc/net/tcp has, too.
 pub const TCP_INFO: [Field; 25] = [
     UNSENT,
     RTT,
@@ -97,7 +98,7 @@ pub const TCP_INFO: [Field; 25] = [
     DATA_SEGMENTS_SENT,
     told!("data_segments_received", tcpi_data_segs_in),
     SENT,
-    // With the SYN, as the kernel counts.
+    // The kernel counts the SYN, too.
     told!("acknowledged_bytes", tcpi_bytes_acked),
     told!("received_bytes", tcpi_bytes_received),
     told!("retransmission_timeout_us", tcpi_rto),
@@ -109,7 +110,7 @@ pub const TCP_INFO: [Field; 25] = [
     told!("send_buffer_limited_us", tcpi_sndbuf_limited),
 ];
 
-/// INET_DIAG_SKMEMINFO (linux/sock_diag.h, SK_MEMINFO_…): what INET_DIAG_MEMINFO has, and the limits.
+/// INET_DIAG_SKMEMINFO (linux/sock_diag.h, SK_MEMINFO_…): the fields of INET_DIAG_MEMINFO, and limits.
 pub const MEMORY: [Field; 4] = [
     word("receive_memory_bytes", 0),
     word("receive_buffer_bytes", 4),

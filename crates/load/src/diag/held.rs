@@ -1,4 +1,4 @@
-//! Which of the kernel's sockets are kept, and how many at most. No I/O.
+//! The choice of the kernel's sockets that are kept, bounded in number. No I/O.
 
 use super::socket::{Socket, State};
 use std::{
@@ -6,15 +6,15 @@ use std::{
     net::SocketAddr,
 };
 
-/// Sockets that are kept; further ones are only counted.
+/// The most sockets that are kept; further ones are only counted.
 pub const MAX_SOCKETS: usize = 16_384;
 
-/// Which sockets are asked for; without conditions all.
+/// The conditions of the sockets that are asked for; without any, all are.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
-    /// Those that have this port at either end.
+    /// Only sockets that have this port at either end.
     pub port: Option<u16>,
-    /// Those that are these files.
+    /// Only sockets with these inodes.
     pub inodes: Option<HashSet<u64>>,
 }
 
@@ -31,12 +31,12 @@ impl Wanted {
     }
 }
 
-/// What the kernel holds, as far as it was asked for.
+/// The sockets that the kernel holds, as far as they were asked for.
 #[derive(Debug, Default)]
 pub struct Held {
     /// Connections and listeners; half-open connections are only counted.
     pub sockets: Vec<Socket>,
-    /// Sockets for which there was no room.
+    /// How many sockets there was no room for.
     pub left_out: u64,
     /// Half-open connections by the address that the SYN came to.
     half_open: HashMap<SocketAddr, u64>,
@@ -62,8 +62,8 @@ impl Held {
         }
     }
 
-    /// How many half-open connections are those of this listener; several listeners with one address
-    /// (SO_REUSEPORT) share them, and each is told of all.
+    /// How many half-open connections this listener has; several listeners with one address
+    /// (SO_REUSEPORT) share them, and this counts all of them for each.
     pub fn half_open_at(&self, listener: &Socket) -> u64 {
         self.half_open
             .iter()
@@ -72,7 +72,7 @@ impl Held {
             .sum()
     }
 
-    /// How many there are to all listeners.
+    /// How many half-open connections all listeners have.
     pub fn half_open(&self) -> u64 {
         self.half_open.values().sum()
     }

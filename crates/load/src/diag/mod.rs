@@ -1,4 +1,4 @@
-//! What the kernel holds of TCP connections and listeners (sock_diag(7), or /proc/net/tcp).
+//! The kernel's state of TCP connections and listeners (sock_diag(7), or /proc/net/tcp).
 //!
 //! Without I/O: `socket` and `fields` (the words), `request` and `reply` (the wire format), `proc_net`
 //! (lines of /proc/net/tcp), `held` (which of them are kept), `sample` (sums at one instant, bounded in

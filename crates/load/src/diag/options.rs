@@ -1,4 +1,4 @@
-//! Options of a socket that another process has: neither netlink nor /proc tells them.
+//! Options of a socket that another process has: neither netlink nor /proc shows them.
 
 use rustix::{
     io::Errno,
@@ -11,7 +11,7 @@ use std::{
     os::{fd::RawFd, linux::fs::MetadataExt},
 };
 
-/// What decides when the kernel sends.
+/// The options that decide when the kernel sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// TCP_NODELAY is set.
@@ -20,19 +20,19 @@ pub struct Options {
     pub is_corked: bool,
 }
 
-/// The options of socket `inode`, which process `pid` has as its descriptor `fd`; `None` when that is
+/// The options of socket `inode`, which process `pid` has as its descriptor `fd`; `None` when `fd` is
 /// another file by now.
 ///
-/// We have a descriptor of the socket meanwhile (pidfd_getfd(2)), for some microseconds: what the
-/// process closes in that time is closed when we let go.
+/// We have a descriptor of the socket meanwhile (pidfd_getfd(2)), for some microseconds: if the process
+/// closes the socket in that time, it is closed only when we close ours.
 ///
 /// # Errors
-/// EPERM where this process may not trace that one (ptrace(2), PTRACE_MODE_ATTACH_REALCREDS), ESRCH and
-/// EBADF when it or its descriptor is gone, ENOSYS before Linux 5.6.
+/// EPERM if we may not trace the process (ptrace(2), PTRACE_MODE_ATTACH_REALCREDS), ESRCH and EBADF when
+/// the process or its descriptor is gone, ENOSYS before Linux 5.6.
 pub fn options_of(pid: libc::pid_t, fd: RawFd, inode: u64) -> io::Result<Option<Options>> {
     let pid = Pid::from_raw(pid.max(0)).ok_or(Errno::SRCH)?;
     if fd < 0 {
-        return Err(Errno::BADF.into()); // rustix takes none such.
+        return Err(Errno::BADF.into()); // rustix takes no such number.
     }
     let process = pidfd_open(pid, PidfdFlags::empty())?;
     let socket = File::from(pidfd_getfd(&process, fd, PidfdGetfdFlags::empty())?);

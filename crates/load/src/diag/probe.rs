@@ -1,4 +1,4 @@
-//! Asks the kernel at even intervals, beside a run: a thread of its own, which sleeps between.
+//! Asks the kernel at even intervals during a run, on a thread of its own that sleeps in between.
 
 use super::{
     held::Wanted,
@@ -15,19 +15,19 @@ use std::{
 };
 use tinygram_net::{clock::monotonic_ns, process::with_signals_blocked};
 
-/// Up to here connections are asked for one by one; for more, looking through all costs less.
+/// Up to this many connections are asked for one by one; for more, looking through all costs less.
 const MOST_ONE_BY_ONE: usize = 8;
-/// How often the known ones are asked for before new ones are looked for.
+/// How often the known connections are asked for before new ones are looked for.
 const LOOK_EVERY: u32 = 16;
 
-/// What a probe found.
+/// The findings of a probe.
 #[derive(Debug)]
 pub struct Recording {
     /// The samples, bounded in number.
     pub samples: Samples,
     /// CPU time that the probe took, in nanoseconds.
     pub cpu_ns: u64,
-    /// Why there are none from some time on.
+    /// Why there are no samples from some time on, if so.
     pub failure: Option<io::Error>,
 }
 
@@ -56,7 +56,7 @@ impl Probe {
         })
     }
 
-    /// End it; what it found.
+    /// End the probe, and return what it found.
     pub fn stop(mut self) -> Recording {
         self.end().unwrap_or_else(|| Recording {
             samples: Samples::every(0),
@@ -81,9 +81,9 @@ impl Drop for Probe {
 struct Sampler {
     diag: Diag,
     port: u16,
-    /// What was found when all were looked for the last time.
+    /// The sockets that the last look through all of them found.
     found: Vec<SocketId>,
-    /// The same where the look before found it too: a look while connections are being made may find
+    /// The same, if the look before found the same: a look while connections are being made may find
     /// some of them, or one end of them.
     known: Vec<SocketId>,
     half_open: u64,
@@ -112,7 +112,7 @@ impl Sampler {
             }
             let at_ns = monotonic_ns();
             match self.sample(at_ns) {
-                // Before there is a connection, nothing is there to record.
+                // Before there is a connection, there is nothing to record.
                 Ok(sample) if sample.has_connections() => samples.push(sample),
                 Ok(_) => {}
                 Err(error) => break Some(error),
@@ -134,7 +134,7 @@ impl Sampler {
         Ok(Sample::of(at_ns, self.port, &sockets, self.half_open))
     }
 
-    /// Look through all of the host's sockets, which takes the kernel longer the more it can have.
+    /// Look through all of the host's sockets: the more there can be, the longer it takes the kernel.
     fn look(&mut self) -> io::Result<Vec<Socket>> {
         let wanted = Wanted {
             port: Some(self.port),
@@ -160,7 +160,7 @@ impl Sampler {
         found.len() == self.found.len() && found.iter().all(|id| self.found.contains(id))
     }
 
-    /// The known ones; `None` when it is time to look again, or one is gone.
+    /// The known sockets; `None` when it is time to look again, or one of them is gone.
     fn ask_known(&mut self) -> io::Result<Option<Vec<Socket>>> {
         self.asked += 1;
         if self.known.is_empty() || self.asked > LOOK_EVERY {
@@ -177,7 +177,7 @@ impl Sampler {
     }
 }
 
-/// The next multiple of the interval; those that are missed are left out.
+/// The next multiple of the interval that is not past: missed ones are left out.
 fn next_due(due_ns: u64, now_ns: u64, interval_ns: u64) -> u64 {
     let interval_ns = interval_ns.max(1);
     let missed = now_ns.saturating_sub(due_ns) / interval_ns;

@@ -14,7 +14,7 @@ use std::{
 const MAX_BYTES: u64 = 300 << 20;
 
 /// The sockets of the network whose files are in `directory`: `/proc/thread-self/net`, or
-/// `/proc/PID/net` of a process in another one.
+/// `/proc/PID/net` of a process in another network.
 ///
 /// # Errors
 /// When `tcp` cannot be read; `InvalidData` for a line that is none.
@@ -22,7 +22,7 @@ pub fn read_proc(directory: &Path, wanted: &Wanted) -> io::Result<Held> {
     let mut held = Held::default();
     read_file(&directory.join("tcp"), wanted, &mut held)?;
     match read_file(&directory.join("tcp6"), wanted, &mut held) {
-        // A kernel without IPv6 has none.
+        // A kernel without IPv6 has no such file.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(held),
         other => other.map(|()| held),
     }

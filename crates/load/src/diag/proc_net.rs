@@ -1,4 +1,4 @@
-//! Lines of /proc/net/tcp and /proc/net/tcp6 (proc_pid_net(5)): what there is without sock_diag. No I/O.
+//! Lines of /proc/net/tcp and /proc/net/tcp6 (proc_pid_net(5)), for use without sock_diag. No I/O.
 
 use super::{
     fields::Structure,
@@ -14,7 +14,7 @@ const SHOWN_CHARACTERS: usize = 80;
 /// The words of a connection's line; half-open connections and old ones have fewer.
 const MAX_WORDS: usize = 17;
 
-/// Why a line is none.
+/// The line is not one of /proc/net/tcp.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("no line of /proc/net/tcp, for its {field}: {line:?}")]
 pub struct LineError {
@@ -22,9 +22,9 @@ pub struct LineError {
     line: String,
 }
 
-/// Read a line, which is not the heading.
+/// Read a line other than the heading.
 ///
-/// A listener's backlog is not in it, nor `struct tcp_info`, but for the congestion window.
+/// It has neither a listener's backlog nor, except for the congestion window, `struct tcp_info`.
 ///
 /// # Errors
 /// [`LineError`] names the field that is missing or not what it should be.

@@ -1,6 +1,6 @@
-//! What the kernel answers (linux/netlink.h, linux/inet_diag.h): read or refused. No I/O.
+//! The kernel's answers (linux/netlink.h, linux/inet_diag.h): read or refused. No I/O.
 //!
-//! Every length is checked before it is followed, and of what has any length only a beginning is kept.
+//! Every length is checked before it is used, and only the beginning of unbounded parts is kept.
 
 use super::{
     fields::{CWND, Structure},
@@ -20,7 +20,7 @@ const MAX_NAME_BYTES: usize = 16;
 /// Read a datagram of the answer to request `sequence`; `keep` gets each socket in it.
 ///
 /// # Errors
-/// [`ReplyError`]; what came before was kept.
+/// [`ReplyError`]; sockets that came before it were kept.
 pub fn parse_reply(
     datagram: &[u8],
     sequence: u32,

@@ -1,4 +1,4 @@
-//! What is asked of the kernel, as bytes (sock_diag(7); linux/inet_diag.h). No I/O.
+//! Requests to the kernel, as bytes (sock_diag(7); linux/inet_diag.h). No I/O.
 
 use super::socket::{SocketId, State};
 use crate::netlink::request::{NLM_F_DUMP, Request};
@@ -13,14 +13,14 @@ const INET_DIAG_REQ_BYTECODE: u16 = 1;
 pub const INET_DIAG_INFO: u16 = 2;
 pub const INET_DIAG_CONG: u16 = 4;
 pub const INET_DIAG_SKMEMINFO: u16 = 7;
-/// A bit for each attribute that is to come.
+/// A bit for each attribute that the answer is to have.
 const EXTENSIONS: u8 =
     (1 << (INET_DIAG_INFO - 1)) | (1 << (INET_DIAG_CONG - 1)) | (1 << (INET_DIAG_SKMEMINFO - 1));
 
 /// All states but those of sockets that nobody has any more: TIME-WAIT may be tens of thousands.
 const STATES: u32 = ((1 << 12) - 2) & !(1 << State::TimeWait as u32) & !(1 << State::Close as u32);
 
-/// All sockets of a family; with `port` those only that have it at either end.
+/// Ask for all sockets of a family; with `port`, only for those that have it at either end.
 pub fn dump(family: u8, port: Option<u16>, sequence: u32) -> Vec<u8> {
     let mut request = of_tcp(family, NLM_F_DUMP, sequence);
     request.push(&[0; 48]);
@@ -30,7 +30,7 @@ pub fn dump(family: u8, port: Option<u16>, sequence: u32) -> Vec<u8> {
     request.finished()
 }
 
-/// The one socket of that name.
+/// Ask for the one socket with this id.
 pub fn one(id: &SocketId, sequence: u32) -> Vec<u8> {
     let family = if id.local.is_ipv4() {
         AF_INET
@@ -65,7 +65,7 @@ fn octets(address: SocketAddr) -> [u8; 16] {
 }
 
 /// The kernel's filter program `sport == port || dport == port` (struct inet_diag_bc_op: code, how far
-/// to go on yes and on no, an operand). It takes a socket if it ends exactly at the program's end.
+/// to go on yes and on no, an operand). A socket is taken if it ends exactly at the program's end.
 fn of_port(port: u16) -> Vec<u8> {
     const JUMP: u8 = 1;
     const SOURCE_IS: u8 = 11;

@@ -1,12 +1,12 @@
-//! What the kernel holds at one instant, as sums; and many such instants, bounded in number. No I/O.
+//! Sums over the kernel's connections at one instant, and many such samples, bounded in number. No I/O.
 
 use super::{
     fields::{DATA_SEGMENTS_SENT, DELIVERY_RATE, RETRANSMITS, RTT, SENT, UNSENT},
     socket::{Socket, State},
 };
 
-/// Samples kept of a run; when there are more, every other one goes, and from then on half as many
-/// are taken.
+/// The most samples kept of a run; when there are more, every other one is dropped, and from then on
+/// half as many are taken.
 pub const MAX_SAMPLES: usize = 512;
 
 /// Sums over the connections of a side, except `rtt_us`, which is the largest.
@@ -34,18 +34,18 @@ pub fn column_names() -> Vec<String> {
     [&of_side("client")[..], &of_side("server"), &of_listeners].concat()
 }
 
-/// What the kernel holds of the connections to a port at one instant.
+/// The kernel's state of the connections to a port at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// Before the kernel was asked; CLOCK_MONOTONIC in nanoseconds.
+    /// The time before the kernel was asked; CLOCK_MONOTONIC in nanoseconds.
     pub at_ns: u64,
     /// Values in the order of [`column_names`].
     pub columns: [u64; COLUMNS],
 }
 
 impl Sample {
-    /// Sums over those of `sockets` that have `port`: at the other end, the client's side; at this end,
-    /// the server's.
+    /// Sums over the `sockets` that have `port`: those with it at the other end are the client's side,
+    /// those with it at this end the server's.
     pub fn of(at_ns: u64, port: u16, sockets: &[Socket], half_open: u64) -> Self {
         let mut columns = [0; COLUMNS];
         let (client, rest) = columns.split_at_mut(OF_A_SIDE.len());
@@ -100,7 +100,7 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// None yet; the first ones will be `interval_ns` apart.
+    /// No samples yet; the first ones will be `interval_ns` apart.
     pub fn every(interval_ns: u64) -> Self {
         Self {
             interval_ns,
@@ -108,7 +108,7 @@ impl Samples {
         }
     }
 
-    /// Keep one more, in place of every other one where there is no room.
+    /// Keep one more; if there is no room, drop every other one first.
     pub fn push(&mut self, sample: Sample) {
         if self.kept.len() == MAX_SAMPLES {
             let mut is_kept = false;
@@ -121,12 +121,12 @@ impl Samples {
         self.kept.push(sample);
     }
 
-    /// How far apart they are.
+    /// How far apart the samples are, in nanoseconds.
     pub fn interval_ns(&self) -> u64 {
         self.interval_ns
     }
 
-    /// Those that are kept.
+    /// The samples that are kept.
     pub fn kept(&self) -> &[Sample] {
         &self.kept
     }

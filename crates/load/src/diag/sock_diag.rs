@@ -17,43 +17,43 @@ pub struct Diag {
 }
 
 impl Diag {
-    /// In the calling thread's network namespace.
+    /// Open one in the calling thread's network namespace.
     ///
     /// # Errors
-    /// Where there is no sock_diag (EPROTONOSUPPORT), or no descriptor to give.
+    /// When there is no sock_diag (EPROTONOSUPPORT), or the kernel has no descriptor to give.
     pub fn open() -> io::Result<Self> {
         Ok(Self {
             netlink: Netlink::open()?,
         })
     }
 
-    /// Over a netlink socket that was opened elsewhere, of the namespace in which that was; nobody else
-    /// may use it meanwhile.
+    /// Use a netlink socket that was opened elsewhere, and asks for that namespace; nobody else may use
+    /// it meanwhile.
     ///
     /// # Errors
-    /// When it is no socket. Of one that is not sock_diag's, the first answer is an error.
+    /// When it is no socket. If it is not sock_diag's, the first answer is an error.
     pub fn over(socket: OwnedFd) -> io::Result<Self> {
         Ok(Self {
             netlink: Netlink::over(socket)?,
         })
     }
 
-    /// All that are wanted, of IPv4 and IPv6.
+    /// All wanted sockets, of IPv4 and IPv6.
     ///
     /// # Errors
-    /// What the kernel says: ENOENT without its module tcp_diag, EINVAL from one that cannot filter by
-    /// port (before Linux 4.16). `InvalidData` for an answer that is none; `TimedOut`.
+    /// The kernel's error: ENOENT without its module tcp_diag, EINVAL from one that cannot filter by
+    /// port (before Linux 4.16). `InvalidData` for a malformed answer; `TimedOut`.
     pub fn sockets(&mut self, wanted: &Wanted) -> io::Result<Held> {
         let mut held = Held::default();
         self.dump(AF_INET, wanted, &mut held)?;
         match self.dump(AF_INET6, wanted, &mut held) {
-            // A kernel without IPv6 has none.
+            // A kernel without IPv6 has no such sockets.
             Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(held),
             other => other.map(|()| held),
         }
     }
 
-    /// Those of IPv4 alone.
+    /// All wanted sockets of IPv4.
     ///
     /// # Errors
     /// Those of [`Diag::sockets`].
@@ -63,8 +63,8 @@ impl Diag {
         Ok(held)
     }
 
-    /// The one socket of that name, or `None` when it is gone. It costs the kernel much less than
-    /// looking through all.
+    /// The one socket with this id, or `None` when it is gone. This costs the kernel much less than
+    /// looking through all sockets.
     ///
     /// # Errors
     /// Those of [`Diag::sockets`].
@@ -74,7 +74,7 @@ impl Diag {
         self.netlink.exchange(request, |datagram, sequence| {
             let outcome = parse_reply(datagram, sequence, |socket| found = Some(socket))?;
             Ok(match outcome {
-                // Nothing says that it was the last one.
+                // The kernel does not say that it was the last datagram.
                 Outcome::More if found.is_some() => Outcome::Done,
                 Outcome::Failed(libc::ENOENT | libc::ESTALE) => Outcome::Done,
                 other => other,
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn ipv6_is_found_too() {
-        // Not every host has it.
+        // Not every host has IPv6.
         let Ok(listener) = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)) else {
             return;
         };

@@ -1,18 +1,18 @@
-//! A TCP socket as the kernel tells of it.
+//! A TCP socket as the kernel describes it.
 
 use super::fields::{self, Structure};
 use std::net::{IpAddr, SocketAddr};
 
-/// Which connection or listener.
+/// The identity of a connection or listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SocketId {
     /// This end.
     pub local: SocketAddr,
     /// The other end; unspecified where there is none.
     pub remote: SocketAddr,
-    /// The device that it is bound to; 0: any.
+    /// The device that the socket is bound to; 0: any.
     pub interface: u32,
-    /// Tells it from a later socket between the same addresses.
+    /// Distinguishes the socket from a later one between the same addresses.
     pub cookie: [u32; 2],
 }
 
@@ -66,7 +66,7 @@ const STATES: [(State, &str); 11] = [
 ];
 
 impl State {
-    /// The state of that number; `None` for one that this version does not know.
+    /// The state with this number; `None` for a number that this version does not know.
     pub fn from_number(number: u8) -> Option<Self> {
         if number == NEW_SYN_RECEIVED {
             return Some(Self::SynReceived);
@@ -75,18 +75,18 @@ impl State {
         STATES.get(index).map(|&(state, _)| state)
     }
 
-    /// Its name in RFC 9293.
+    /// The state's name in RFC 9293.
     pub fn name(self) -> &'static str {
         STATES[self as usize - 1].1
     }
 }
 
-/// What the kernel waits for on a connection.
+/// The timer that runs on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timer {
     /// `retransmission`, `keepalive`, `time-wait` or `zero-window probe`.
     pub name: &'static str,
-    /// From now, in milliseconds; 0 as well where it is overdue.
+    /// When it expires, in milliseconds from now; 0 also if it is overdue.
     pub expires_ms: u32,
 }
 

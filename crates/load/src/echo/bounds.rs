@@ -1,12 +1,12 @@
-//! How many connections a server takes, so that what they make it keep has a bound.
+//! How many connections a server takes, so that the memory they make it use has a bound.
 
 use super::reply::Reply;
 use rustix::process::{Resource, getrlimit};
 
-/// What all connections together may make the server keep, in bytes; the kernel's own buffers, which
-/// the kernel bounds, are apart.
+/// The most bytes that all connections together may make the server keep; the kernel's own buffers,
+/// which the kernel bounds, are not counted.
 const MOST_KEPT_BYTES: usize = 1 << 30;
-/// However little each keeps.
+/// The most connections, however little each keeps.
 const MOST_CONNECTIONS: usize = 4096;
 /// Descriptors that are left to the rest of the process.
 const SPARED_DESCRIPTORS: usize = 64;
@@ -19,13 +19,13 @@ pub fn most_connections(reply: Reply, buffer_bytes: usize) -> usize {
         .clamp(1, MOST_CONNECTIONS)
 }
 
-/// What one connection may make the server keep, in bytes.
+/// The most bytes that one connection may make the server keep.
 pub fn most_kept_bytes(reply: Reply, buffer_bytes: usize) -> usize {
     match reply {
         // The reply to one read, of which the kernel takes nothing.
         Reply::PerRead { .. } => buffer_bytes,
-        // What is no whole message; what the strategy held before a read, and all that is whole with
-        // it. A vector that grows has up to twice the room that it needs.
+        // An incomplete message; the messages that the strategy held before a read, and all those that
+        // the read completes. A vector that grows has up to twice the room that it needs.
         Reply::PerMessage {
             message_bytes,
             knobs,

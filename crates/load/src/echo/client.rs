@@ -26,10 +26,11 @@ use tinygram_net::{
 const READ_BYTES: usize = 256 << 10;
 /// A run that ends by time may begin no more messages than this on one connection.
 const MOST_MESSAGES: u64 = 1 << 40;
-/// Longer than a server takes for a message; one that sleeps longer may wake the client as well.
+/// How long the client polls: longer than a server takes for a message. If the server takes longer, it
+/// may as well have to wake the client.
 const POLL_NS: u64 = 100_000;
 
-/// What went wrong, and whose connection it was.
+/// A fault, and the worker that met it.
 #[derive(Debug, Error)]
 #[error("worker {worker}: {fault}")]
 pub struct ClientError {
@@ -42,7 +43,7 @@ pub struct ClientError {
 /// When a run ends.
 #[derive(Clone, Copy, Debug)]
 pub enum Goal {
-    /// After so many messages, all workers' together.
+    /// After so many messages of all workers together.
     Messages(u64),
     /// No message is begun later than so many nanoseconds after the start.
     Duration(u64),
@@ -54,7 +55,7 @@ pub struct EchoClient {
     pool: MessagePool,
     epoll: Epoll,
     workers: Vec<Worker>,
-    /// By descriptor: the number of the worker whose it is.
+    /// Descriptor → number of its worker.
     numbers: Vec<usize>,
     buffer: Vec<u8>,
     connects_ns: Vec<u64>,
@@ -63,8 +64,8 @@ pub struct EchoClient {
 }
 
 impl EchoClient {
-    /// Connect all workers, one after the other. `pool` is one of messages of one size. `encrypt` is
-    /// called with each connection; `None`: what is sent is not encrypted.
+    /// Connect all workers, one after the other. The messages of `pool` have one size. `encrypt` is
+    /// called with each connection; `None`: nothing is encrypted.
     ///
     /// # Errors
     /// [`ClientError`], at the first connection that is not made.
@@ -83,7 +84,7 @@ impl EchoClient {
         let mut numbers = Vec::new();
         let mut connects_ns = Vec::with_capacity(settings.workers);
         for number in 0..settings.workers {
-            // Workers start apart, so that a reply to another one's message is a wrong one.
+            // Workers start at different messages, so that a reply to another worker's message is wrong.
             let first = pool.message_count() * number as u64 / settings.workers as u64;
             let mut echoes = Echoes::new(&pool, first, settings.depth);
             if settings.is_trusting {
@@ -115,7 +116,7 @@ impl EchoClient {
         })
     }
 
-    /// How long each worker's connection took to be made, in nanoseconds.
+    /// How long connecting each worker took, in nanoseconds.
     pub fn connects_ns(&self) -> &[u64] {
         &self.connects_ns
     }
@@ -167,7 +168,7 @@ impl EchoClient {
                 give_up_ns: end_ns.saturating_add(timeout_ns),
             };
             let goal = match stop_ns.saturating_sub(window.start_ns) {
-                // It has slept through its slice, and now another case has its turn.
+                // The client has slept through its slice, and now another case has its turn.
                 0 => Goal::Messages(0),
                 left_ns => Goal::Duration(left_ns),
             };
@@ -213,8 +214,8 @@ impl EchoClient {
         Ok(())
     }
 
-    /// What a check finds in what a trusting client has believed: the first fault of the first
-    /// worker that has one.
+    /// The fault that a check finds in the bytes that a trusting client has believed: the first fault of
+    /// the first worker that has one.
     pub fn fault(&self) -> Option<(usize, EchoError)> {
         let faults = self.workers.iter().map(|worker| worker.echoes.fault());
         faults
@@ -232,8 +233,8 @@ impl EchoClient {
         }
     }
 
-    /// Wait for what is ready, as long as was left of the run's time at the last read: the clock is
-    /// asked when nothing comes.
+    /// Wait until something is ready, for as long as was left of the run's time at the last read: the
+    /// clock is read only when nothing comes.
     fn wait(&mut self, run: &mut Run) -> Result<usize, ClientError> {
         let polled = if self.is_polling { self.poll(run) } else { 0 };
         if polled > 0 {
@@ -249,7 +250,7 @@ impl EchoClient {
         }
     }
 
-    /// Ask what is ready until something is, or for `POLL_NS`; an error is the next wait's.
+    /// Poll until something is ready, for `POLL_NS` at most; an error is left to the next wait.
     fn poll(&mut self, run: &mut Run) -> usize {
         let mut count = self.epoll.wait(0).unwrap_or(0);
         if count == 0 {
@@ -308,7 +309,7 @@ impl EchoClient {
         if !self.is_trusting {
             return READ_BYTES;
         }
-        // Like the clients that it stands for, leave what else has come to the next message.
+        // Like the clients that this one stands for, leave any further bytes to the next message.
         let outstanding = self.workers[number].echoes.outstanding_bytes();
         usize::try_from(outstanding).map_or(READ_BYTES, |bytes| bytes.min(READ_BYTES))
     }
@@ -339,7 +340,7 @@ impl EchoClient {
         let is_over = self.is_trusting && worker.echoes.is_done();
         let sent = match sent {
             Ok(_) if is_over => {
-                // What else comes is not read, and would be told of without end.
+                // Further bytes are not read, and epoll would report them without end.
                 let unwatched = worker.watch(&self.epoll, None);
                 unwatched.map_err(|error| worker.failed(error)).and(sent)
             }
@@ -348,7 +349,7 @@ impl EchoClient {
         sent.map_err(of_worker(number))
     }
 
-    /// Time is up: the first worker that still waits.
+    /// The error when time is up: it names the first worker that still waits.
     fn silent(&self) -> ClientError {
         let mut workers = self.workers.iter();
         let number = workers

@@ -1,4 +1,4 @@
-//! One connection of the server: what it read and has not sent back yet.
+//! One connection of the server: the bytes that it read and has not sent back yet.
 
 use super::reply::Reply;
 use crate::{messages::Cutter, socket::receive_now};
@@ -10,24 +10,24 @@ use std::{
 use tinygram_core::{Coalescer, Next, Reason};
 use tinygram_net::{clock::monotonic_ns, epoll::For, socket::send_now};
 
-/// A connection. It holds no more than it read at once, and what was left of one message: while the
+/// A connection. It holds no more than the bytes of one read, and an incomplete message: while the
 /// kernel takes nothing, nothing more is read.
 #[derive(Debug)]
 pub struct Connection {
     stream: TcpStream,
     replies: Replies,
-    /// What it is watched for.
+    /// The readiness that it is watched for.
     pub watched: For,
-    /// When it last had something to say, in the server's own count.
+    /// When it was last active, in the server's own count.
     pub last_active: u64,
-    /// The peer sends no more; what is left for it is sent, and then it is over.
+    /// Whether the peer sends no more: the rest is sent back, and then the connection is over.
     has_ended: bool,
 }
 
 #[derive(Debug)]
 enum Replies {
     PerRead {
-        /// What the kernel did not take, the first `sent` bytes of it since taken.
+        /// The bytes that the kernel did not take; it has since taken the first `sent` of them.
         unsent: Vec<u8>,
         sent: usize,
         /// The fault under test: the whole buffer goes back, however little was read.
@@ -44,7 +44,7 @@ enum Replies {
 pub enum Outcome {
     /// It goes on.
     Goes,
-    /// It holds messages for a time: tick it.
+    /// It holds messages, and must be ticked.
     Holds,
     /// It is over.
     Over,
@@ -89,7 +89,7 @@ impl Connection {
     /// Read once, and reply.
     pub fn on_readable(&mut self, buffer: &mut [u8]) -> io::Result<Outcome> {
         if self.is_blocked() {
-            // Told of an end or an error, which the next write tells of.
+            // The connection has ended or failed: the next write reports that.
             return Ok(Outcome::Goes);
         }
         let fd = self.fd();
@@ -128,7 +128,7 @@ impl Connection {
                     *sent += send_now(fd, &unsent[*sent..], &[])?;
                 }
                 if *sent == unsent.len() {
-                    // Given back: most connections never need it.
+                    // The memory is given back: most connections never need it.
                     *unsent = Vec::new();
                     *sent = 0;
                 }
@@ -153,7 +153,7 @@ impl Connection {
         Ok(self.outcome())
     }
 
-    /// The peer sends no more: whatever is held, and what is no whole message, goes back now.
+    /// The peer sends no more: send back what is held, and an incomplete message, now.
     fn on_end(&mut self) -> io::Result<Outcome> {
         self.has_ended = true;
         let fd = self.fd();
@@ -164,7 +164,7 @@ impl Connection {
         Ok(self.outcome())
     }
 
-    /// When a tick is due at the latest; `None`: none is.
+    /// When a tick is due at the latest; `None`: no tick is due.
     pub fn deadline_ns(&self) -> Option<u64> {
         match &self.replies {
             Replies::PerRead { .. } => None,
@@ -172,7 +172,7 @@ impl Connection {
         }
     }
 
-    /// What it is to be watched for.
+    /// The readiness that the connection is to be watched for.
     pub fn wanted(&self) -> For {
         if self.is_blocked() {
             For::Writing
@@ -206,7 +206,7 @@ fn send(fd: RawFd, coalescer: &mut Coalescer, message: &[u8]) -> io::Result<()> 
             Next::Wait | Next::Arm => return Ok(()),
             Next::Write(reason) => return write(fd, coalescer, message, reason),
             Next::WriteFirst => write(fd, coalescer, &[], Reason::Full)?,
-            // It would take a `max_buffered_bytes`, which is not set here.
+            // This needs a `max_buffered_bytes`, which is not set here.
             Next::Refuse => return Err(io::Error::other("there is no room for a message")),
         }
     }

@@ -1,14 +1,15 @@
-//! What a client has exchanged: in a whole run, or in one of its slices.
+//! The messages that a client has exchanged in a whole run, or in one of its slices.
 
 use crate::process::Usage;
 use tinygram_core::Histogram;
 
-/// From before a message's write to after the read of its last byte, in nanoseconds.
+/// Round trips in nanoseconds: from before the write of a message's first byte to after the read of its
+/// last one.
 #[derive(Clone, Debug)]
 pub enum RoundTrips {
-    /// However many.
+    /// As a histogram, for any number of them.
     Counted(Histogram),
-    /// One by one, of a slice: clearing them, and making room for more, takes next to no time.
+    /// One by one, for a slice: clearing them, and making room for more, takes next to no time.
     Each(Vec<u64>),
 }
 
@@ -42,25 +43,24 @@ impl RoundTrips {
 pub struct Exchange {
     /// Messages that came back whole.
     pub messages: u64,
-    /// Before the first write, or after the read that came before all that is counted,
-    /// CLOCK_MONOTONIC.
+    /// The time before the first write, or after the last read that is not counted, CLOCK_MONOTONIC.
     pub start_ns: u64,
-    /// After the last read.
+    /// The time after the last read.
     pub end_ns: u64,
-    /// In a whole run they are those of `messages`; in a slice those of the messages that were begun
-    /// in this stretch, also where they came back after it: the longest would be missing otherwise.
+    /// In a whole run, those of `messages`; in a slice, those of the messages that were begun in this
+    /// stretch, even if they came back after it: otherwise the longest would be missing.
     pub round_trips: RoundTrips,
     /// How long messages were in flight in this stretch, all of them together, in nanoseconds.
     pub in_flight_ns: u64,
-    /// The client's own system calls that took or gave bytes.
+    /// The client's own system calls that handed bytes to the kernel.
     pub writes: u64,
-    /// See `writes`.
+    /// The client's own system calls that brought bytes.
     pub reads: u64,
     /// Messages of each worker.
     pub messages_of: Vec<u64>,
-    /// What the client's thread used, but for the CPU time of `polled_ns`.
+    /// The usage of the client's thread, without the CPU time of `polled_ns`.
     pub usage: Usage,
-    /// CPU time in which it asked whether something had come, and nothing had.
+    /// CPU time in which the thread polled and nothing had come.
     pub polled_ns: u64,
 }
 
@@ -84,10 +84,10 @@ impl Exchange {
 /// A run, or one slice of it.
 #[derive(Debug)]
 pub struct Turn {
-    /// What counts: of a slice, its middle.
+    /// The part that counts: of a slice, its middle.
     pub measured: Exchange,
-    /// All messages that came back, those included that came while a slice settled and after it.
+    /// All messages that came back, including those that came while a slice settled and after it.
     pub all_messages: u64,
-    /// After the last read of all.
+    /// The time after the last read of all.
     pub last_ns: u64,
 }

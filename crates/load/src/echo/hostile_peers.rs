@@ -84,7 +84,7 @@ fn silent_connections_stop_nobody() {
     let ((), counts) = counted_while_serving(&per_message(10), |server| {
         let silent: Vec<TcpStream> = (0..120).map(|_| connect(server)).collect();
         check_served(server);
-        // The first were ended for the last: no more than 50 are kept.
+        // The first connections were ended for the last ones: no more than 50 are kept.
         let mut first = &silent[0];
         assert_eq!(first.read(&mut [0]).unwrap(), 0);
     });
@@ -129,7 +129,7 @@ fn one_who_reads_nothing_is_not_read_from_any_more() {
             assert!(sent < 1 << 30, "the server takes whatever comes");
         }
         check_served(server);
-        // What it took it still gives back.
+        // The server still sends back what it took.
         greedy.set_nonblocking(false).unwrap();
         let mut left = sent / 10 * 10;
         let mut buffer = vec![0; 1 << 16];

@@ -1,12 +1,12 @@
-//! What an echo server sends back.
+//! The replies of an echo server.
 
 use tinygram_core::Knobs;
 
-/// What goes back, and when.
+/// The bytes that go back, and when.
 #[derive(Clone, Copy, Debug)]
 pub enum Reply {
-    /// What was read, at once; or, a fault that has been published as a fast server, the whole
-    /// buffer however little was read.
+    /// What was read, at once; or, as a published "fast" server wrongly does, the whole buffer, however
+    /// little was read.
     PerRead {
         /// Whether the whole buffer is sent.
         is_whole_buffer: bool,

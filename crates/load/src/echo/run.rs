@@ -1,4 +1,4 @@
-//! A run of the client, or a slice of one, while it lasts: what counts of it, and when it ends.
+//! A run of the client, or a slice of one, while it lasts: which part of it counts, and when it ends.
 
 use super::{
     exchange::{Exchange, RoundTrips, Turn},
@@ -7,21 +7,21 @@ use super::{
 use crate::{messages::Echoes, process::Usage};
 use std::mem;
 
-/// When a turn begins and ends, and which part of it counts. All are CLOCK_MONOTONIC, in nanoseconds.
+/// When a turn begins and ends, and which part of it counts. All times are CLOCK_MONOTONIC.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     pub start_ns: u64,
-    /// Where only a part counts: from here on, and until no message is begun any more.
+    /// If only a part counts: it begins here, and ends at `stop_ns`.
     pub settled_ns: Option<u64>,
     /// No message is begun later.
     pub stop_ns: u64,
     pub give_up_ns: u64,
 }
 
-/// What is known at a moment, from which on messages count.
+/// The state at the moment from which on messages count.
 struct Mark {
     usage: Usage,
-    /// What each worker did.
+    /// How many messages of each worker had come back.
     completed: Vec<u64>,
     in_flight_ns: u64,
 }
@@ -41,24 +41,24 @@ impl Mark {
 pub(super) struct Run {
     /// What counts so far.
     pub exchange: Exchange,
-    /// When that began.
+    /// The state when `exchange` began.
     since: Mark,
-    /// Round trips of what was begun earlier do not count, CLOCK_MONOTONIC.
+    /// Round trips of messages that were begun before this time do not count, CLOCK_MONOTONIC.
     counts_from_ns: u64,
-    /// What counts, when that is known.
+    /// The part that counts, once it is over.
     measured: Option<Exchange>,
     /// Messages that must still come back.
     pub left: u64,
-    /// When counting begins anew; `None`: by now it has.
+    /// When counting begins anew; `None`: it has.
     settled_ns: Option<u64>,
-    /// When no more are begun; `None`: by now none are.
+    /// When the last message may be begun; `None`: that time is past.
     stop_ns: Option<u64>,
-    /// Whether what comes after that does not count.
+    /// Whether messages that come back after `stop_ns` do not count.
     is_cut: bool,
     pub give_up_ns: u64,
-    /// All messages of the workers when it began.
+    /// How many messages of the workers had come back when the run began.
     earlier_messages: u64,
-    /// After the last read.
+    /// The time after the last read.
     pub last_ns: u64,
 }
 
@@ -81,8 +81,8 @@ impl Run {
         }
     }
 
-    /// A round trip has ended. Also after what counts: which ones do is decided by when they began, for
-    /// by when they end a long one would be left out for being long.
+    /// A round trip has ended, perhaps after the part that counts. Whether it counts depends on when it
+    /// began: if its end decided, long ones would be left out for being long.
     pub fn record(&mut self, begun_ns: u64, value_ns: u64, count: u64) {
         if begun_ns >= self.counts_from_ns {
             let exchange = self.measured.as_mut().unwrap_or(&mut self.exchange);
@@ -95,7 +95,7 @@ impl Run {
         self.settled_ns.is_some_and(|at_ns| now_ns >= at_ns)
     }
 
-    /// What was counted until now does not count.
+    /// Begin counting anew: what was counted until now does not count.
     pub fn begin_anew(&mut self, workers: &[Worker], now_ns: u64) {
         self.settled_ns = None;
         self.last_ns = now_ns;
@@ -109,7 +109,7 @@ impl Run {
         self.stop_ns.is_some_and(|at_ns| now_ns >= at_ns)
     }
 
-    /// What comes from now on belongs to messages that were begun before.
+    /// Begin no more messages: what comes back from now on was begun before.
     pub fn stop(&mut self, workers: &[Worker]) {
         self.stop_ns = None;
         if self.is_cut {
@@ -136,7 +136,7 @@ impl Run {
         }
     }
 
-    /// What was counted so far; from now on nothing is that counts.
+    /// Take what was counted so far, and end the part that counts.
     fn counted(&mut self, workers: &[Worker]) -> Exchange {
         let now = Mark::at(workers, self.last_ns);
         let rest = Exchange::new(self.last_ns, RoundTrips::Each(Vec::new()));
@@ -144,8 +144,8 @@ impl Run {
         found.end_ns = self.last_ns;
         let of_each = now.completed.iter().zip(&self.since.completed);
         found.messages_of = of_each.map(|(now, then)| now - then).collect();
-        // It has the whole round trips of the messages that came back. What they had taken before is
-        // not of this stretch, and what others have taken by now is.
+        // So far it is the whole round trips of the messages that came back. The part of them before this
+        // stretch does not belong here, and the time so far of messages still in flight does.
         found.in_flight_ns =
             (found.in_flight_ns + now.in_flight_ns).saturating_sub(self.since.in_flight_ns);
         found.usage = now.usage.since(self.since.usage);

@@ -1,4 +1,4 @@
-//! Client and server together, in each way of replying, honest and faulty.
+//! Client and server together, with each kind of reply, correct and faulty.
 
 use super::{
     client::{ClientError, EchoClient, Exchange, Fault, Goal, Settings as ClientSettings},
@@ -243,7 +243,7 @@ fn a_trusting_client_finds_nothing_in_an_honest_echo() {
 
 #[test]
 fn asking_before_it_sleeps_is_not_counted_as_work() {
-    // A server that holds each message for most of the time for which the client asks.
+    // A server that holds each message for most of the time for which the client polls.
     let hold = Strategy::Coalesce {
         hold: Duration::from_micros(80),
     };
@@ -268,7 +268,7 @@ fn asking_before_it_sleeps_is_not_counted_as_work() {
 
 #[test]
 fn a_server_that_does_not_answer_is_named_when_time_is_up() {
-    // It accepts nobody; the kernel does.
+    // The program accepts no connection; the kernel does.
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let mut client = load(10, 2, 1).client(listener.local_addr().unwrap());
     let failure = client.run(Goal::Messages(5), 30_000_000).unwrap_err();

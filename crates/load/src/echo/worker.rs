@@ -23,10 +23,10 @@ use tinygram_net::{
 /// What went wrong with a worker's connection.
 #[derive(Debug, Error)]
 pub enum Fault {
-    /// It was not made.
+    /// The connection was not made.
     #[error("cannot connect: {0}")]
     Connect(io::Error),
-    /// It failed.
+    /// The connection failed.
     #[error("the connection failed after {received} of {sent} bytes had come back: {source}")]
     Connection {
         /// The bytes that had been sent.
@@ -36,7 +36,7 @@ pub enum Fault {
         /// What the kernel says.
         source: io::Error,
     },
-    /// The server ended it too soon.
+    /// The server ended the connection too soon.
     #[error("the server ended the connection after {received} of {sent} bytes had come back")]
     Ended {
         /// The bytes that had been sent.
@@ -57,8 +57,8 @@ pub enum Fault {
     Echo(#[from] EchoError),
 }
 
-/// How much of some bytes a connection took, and how many more are in a record that is encrypted: no
-/// others can come in their place.
+/// How many bytes a connection took, and how many more are in a record that is encrypted already: no
+/// other bytes can take their place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
     /// The first bytes, which the kernel has.
@@ -69,21 +69,22 @@ pub struct Sent {
 
 /// Sends and receives the plaintext of an encrypted connection, and does not block.
 pub trait EncryptedConnection: Debug + Send + Sync {
-    /// Send what the connection takes now. What was not taken is offered again, and of what is
-    /// encrypted by then no less.
+    /// Send what the connection takes now. Bytes that were not taken are offered again, at least as many
+    /// as are encrypted by then.
     ///
     /// # Errors
     /// When the connection fails.
     fn send(&mut self, bytes: &[u8]) -> io::Result<Sent>;
 
-    /// Read plaintext once, of one record at most; 0: the peer has ended, `None`: nothing has come.
+    /// Read plaintext once, of one record at most; 0: the peer has ended the stream, `None`: nothing has
+    /// come.
     ///
     /// # Errors
     /// When the connection fails.
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>>;
 }
 
-/// Encrypts the connection of a descriptor, which stays its owner's: makes the handshake.
+/// Makes the handshake on a descriptor's connection, and encrypts it; the descriptor stays its owner's.
 pub type Encrypt<'a> = &'a dyn Fn(RawFd) -> io::Result<Box<dyn EncryptedConnection>>;
 
 /// A connection and its messages.
@@ -103,7 +104,7 @@ impl Worker {
         settings: &Settings,
     ) -> io::Result<Self> {
         let stream = connected_as(settings.admission, server, settings.connect_timeout)?;
-        // The client's own sends are not what is measured: none of them may wait.
+        // The client's own sends are not measured: none of them may wait.
         stream.set_nodelay(true)?;
         if let Some(name) = &settings.congestion_control {
             sockopt::set_tcp_congestion(&stream, name)?;
@@ -126,7 +127,7 @@ impl Worker {
         self.stream.as_raw_fd()
     }
 
-    /// Have epoll tell of it from now on, or no more.
+    /// Have epoll watch the connection for `wanted` from now on; `None`: watch it no more.
     pub(super) fn watch(&mut self, epoll: &Epoll, wanted: Option<For>) -> io::Result<()> {
         match (self.watched, wanted) {
             (now, wanted) if now == wanted => {}
@@ -138,7 +139,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Send what may be sent, as far as the kernel takes it; how many writes that took.
+    /// Send what may be sent, as far as the kernel takes it. Returns how many writes that took.
     pub(super) fn send(&mut self, pool: &MessagePool, epoll: &Epoll) -> Result<u64, Fault> {
         let mut writes = 0;
         let mut wanted = For::Reading;

@@ -1,8 +1,8 @@
-//! Requests and replies: what both ends of `rr` know of each byte.
+//! Requests and replies: the bytes that both ends of `rr` expect.
 //!
 //! A connection's requests are 0, 1, 2 … of a seeded pool, again and again. Byte j of the reply to a
-//! connection's request i is (i + j) modulo 251: a server needs no memory of what it was asked, however
-//! much it owes, and a reply that is lost, repeated or of another request is found.
+//! connection's request i is (i + j) modulo 251: a server needs no memory of the requests, however many
+//! replies it owes, and a reply that is lost, repeated or of another request is found.
 
 use crate::generator::Generator;
 use thiserror::Error;
@@ -27,7 +27,7 @@ const fn pattern() -> [u8; CYCLE + PART_BYTES] {
     bytes
 }
 
-/// Why there is no such content, or where one went wrong.
+/// The content cannot be made, or a byte of it is wrong.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ContentError {
     /// Not a size that a request or a reply may have.
@@ -69,7 +69,7 @@ impl CallContent {
         Ok(content)
     }
 
-    /// What a server knows that was not told the seed: any bytes are a request.
+    /// The content for a server that was not told the seed: any bytes are a request.
     ///
     /// # Errors
     /// Those of [`CallContent::generate`].
@@ -87,7 +87,7 @@ impl CallContent {
         })
     }
 
-    /// The same, with any bytes for a reply: those of a program with a protocol of its own.
+    /// The same, but any bytes are a reply: for a program with a protocol of its own.
     #[must_use]
     pub fn with_any_replies(self) -> Self {
         Self {
@@ -146,8 +146,8 @@ impl CallContent {
         self.wrong_reply(offset, bytes).is_none()
     }
 
-    /// The first reply of a connection that is not as it should be, of those that `bytes`, from byte
-    /// `offset` of its replies on, are parts of; none where any bytes will do.
+    /// `bytes` come at byte `offset` of a connection's replies. Returns the first reply of which a wrong
+    /// byte is among them; none where any bytes will do.
     pub fn wrong_reply(&self, mut offset: u64, bytes: &[u8]) -> Option<u64> {
         if self.has_any_replies {
             return None;
@@ -173,7 +173,7 @@ pub struct RequestReader {
 }
 
 impl RequestReader {
-    /// The connection's next bytes; how many requests they complete.
+    /// Take the connection's next bytes. Returns how many requests they complete.
     ///
     /// # Errors
     /// [`ContentError::Differs`] at the first byte that was not sent; nothing is then counted.
@@ -186,7 +186,7 @@ impl RequestReader {
         Ok(self.received / content.request_bytes - before)
     }
 
-    /// Whether no request has begun that has not come to its end.
+    /// Whether no request has come only in part.
     pub fn is_between_requests(&self, content: &CallContent) -> bool {
         self.received % content.request_bytes == 0
     }

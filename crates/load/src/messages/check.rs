@@ -1,4 +1,4 @@
-//! Every byte of a stream is compared as it arrives.
+//! The check of a stream: every byte is compared as it arrives.
 
 use super::{MessagePool, interleaving::Interleaving};
 use thiserror::Error;
@@ -34,9 +34,9 @@ pub struct StreamCheck {
     pool: MessagePool,
     expected: u64,
     received: u64,
-    /// `received` modulo the pool's bytes, kept apart: a division per read is saved.
+    /// `received` modulo the pool's bytes, kept to save a division per read.
     position: usize,
-    /// Where several producers write to the stream.
+    /// The order of messages, if several producers write to the stream.
     interleaving: Option<Interleaving>,
     may_end_early: bool,
 }
@@ -155,7 +155,7 @@ impl StreamCheck {
         Ok(())
     }
 
-    /// How many bytes of the message that is arriving have not.
+    /// How many bytes of the message that is arriving have not come.
     fn missing_bytes(&self) -> u64 {
         match &self.interleaving {
             Some(interleaving) => interleaving.missing_bytes(&self.pool),

@@ -1,4 +1,4 @@
-//! How an echo server cuts what it reads into messages.
+//! Cutting what an echo server reads into messages.
 
 /// Cuts what a server reads into messages of one size; it keeps less than one message.
 #[derive(Debug)]
@@ -16,10 +16,10 @@ impl Cutter {
         }
     }
 
-    /// Give `take` each message that is complete with `chunk`.
+    /// Give `take` each message that `chunk` completes.
     ///
     /// # Errors
-    /// The first of `take`; what follows it is lost.
+    /// The first error of `take`; the messages after it are lost.
     pub fn cut<E>(
         &mut self,
         chunk: &[u8],
@@ -44,7 +44,7 @@ impl Cutter {
         Ok(())
     }
 
-    /// Give away what is no whole message, for no more comes.
+    /// Give away the incomplete message: no more bytes come.
     pub fn take_rest(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.incomplete)
     }

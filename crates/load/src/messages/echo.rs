@@ -1,10 +1,10 @@
-//! Echo without I/O: what a client may send, and what must come back.
+//! Echo without I/O: the messages that a client may send, and the check of the bytes that come back.
 
 use super::MessagePool;
 use std::collections::VecDeque;
 use thiserror::Error;
 
-/// What came back is not what was sent.
+/// The bytes that came back are not those that were sent.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum EchoError {
     /// A byte is not the one that was sent.
@@ -34,7 +34,7 @@ pub struct Echoes {
     depth: u64,
     /// No message beyond these is begun.
     limit: u64,
-    /// Where the next byte to send, and the next to come back, lies in the pool's bytes.
+    /// The places of the next byte to send, and of the next to come back, in the pool's bytes.
     send_at: usize,
     receive_at: usize,
     sent_bytes: u64,
@@ -44,23 +44,23 @@ pub struct Echoes {
     completed: u64,
     /// How many messages were begun by which time; without those that have come back.
     begun: VecDeque<(u64, u64)>,
-    /// What a client that trusts the server does not see; the first of it.
+    /// The first fault, which a client that trusts the server does not see.
     fault: Option<EchoError>,
     is_trusting: bool,
 }
 
-/// What came back in one read.
+/// The messages that one read completed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Completed {
-    /// Messages that have come back whole with it.
+    /// How many messages have come back whole with it.
     pub messages: u64,
     /// The sum of their round trips, in nanoseconds.
     pub round_trips_ns: u64,
 }
 
 impl Echoes {
-    /// A connection whose first message is number `first` of the pool, which is one of messages of
-    /// one size. It may begin none yet: see [`Echoes::allow`].
+    /// A connection whose first message is number `first` of the pool, all of whose messages have one
+    /// size. It may begin none yet: see [`Echoes::allow`].
     ///
     /// # Panics
     /// When the pool's messages differ in size.
@@ -88,8 +88,8 @@ impl Echoes {
         }
     }
 
-    /// The same for a client that counts bytes and believes they are the right ones, as published
-    /// ones do: what it should have seen is kept in [`Echoes::fault`].
+    /// The same for a client that counts bytes and believes that they are right, as published clients
+    /// do: the fault that it should have seen is kept in [`Echoes::fault`].
     #[must_use]
     pub fn trusting(self) -> Self {
         Self {
@@ -98,7 +98,7 @@ impl Echoes {
         }
     }
 
-    /// Let it begin so many messages more.
+    /// Let the client begin so many more messages.
     pub fn allow(&mut self, messages: u64) {
         self.limit = self.begun_messages().saturating_add(messages);
     }
@@ -139,11 +139,11 @@ impl Echoes {
         }
     }
 
-    /// `chunk` came back, in a read that returned at `at_ns`; `record` is told of the round trips that
-    /// it ends: when each began, how long it was, in nanoseconds, and of how many messages.
+    /// `chunk` came back, in a read that returned at `at_ns`; `record` gets the round trips that it ends:
+    /// when they began, how long they were, in nanoseconds, and how many messages had them.
     ///
     /// # Errors
-    /// [`EchoError`], unless the client is a trusting one.
+    /// [`EchoError`], unless the client is trusting.
     pub fn on_received(
         &mut self,
         pool: &MessagePool,
@@ -195,7 +195,7 @@ impl Echoes {
     ) -> Completed {
         let mut ended = Completed::default();
         while self.completed < completed {
-            // What nobody began cannot have been sent.
+            // A message that was not begun cannot have been sent.
             let Some(&(until, begun_ns)) = self.begun.front() else {
                 break;
             };
@@ -217,7 +217,7 @@ impl Echoes {
         self.completed
     }
 
-    /// For how long the messages that are in flight have been, all of them together, in nanoseconds.
+    /// How long the messages that are in flight have been so, all of them together, in nanoseconds.
     pub fn in_flight_ns(&self, at_ns: u64) -> u64 {
         let mut before = self.completed;
         self.begun.iter().fold(0, |sum_ns, &(until, begun_ns)| {
@@ -232,7 +232,7 @@ impl Echoes {
         self.sent_bytes.saturating_sub(self.received_bytes)
     }
 
-    /// Whether all that it may begin has come back.
+    /// Whether all messages that the client may begin have come back.
     pub fn is_done(&self) -> bool {
         self.completed >= self.limit
     }
@@ -247,7 +247,7 @@ impl Echoes {
         (self.sent_bytes, self.received_bytes)
     }
 
-    /// What a trusting client should have seen first.
+    /// The first fault that a trusting client should have seen.
     pub fn fault(&self) -> Option<EchoError> {
         self.fault
     }

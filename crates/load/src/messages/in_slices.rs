@@ -1,20 +1,20 @@
 use super::Note;
 use crate::schedule::Slices;
 
-/// What a receiver got of one slice.
+/// The messages of one slice that a receiver got.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
-    /// Messages that became whole in its middle.
+    /// Messages that became whole in the slice's middle.
     pub messages: u64,
-    /// How long after its end the last read of it came, in nanoseconds.
+    /// How long after the slice's end its last read came, in nanoseconds.
     pub late_ns: u64,
 }
 
-/// What came in the middle of each slice, which is from `from_ns` after it has begun until `until_ns`.
+/// The messages that came in the middle of each slice: from `from_ns` after it has begun until `until_ns`.
 /// `whole_messages` says how many messages are whole in so many bytes of the stream.
 ///
-/// The time is that of the middle, and not from its first read to its last: where a line brings what
-/// was sent in bursts, a round trip apart, there may be one of them.
+/// The time is that of the middle, and not from its first read to its last: if a line delivers in bursts
+/// that are a round trip apart, the middle may have a single read.
 pub fn received_in_slices(
     notes: &[Note],
     whole_messages: impl Fn(u64) -> u64,

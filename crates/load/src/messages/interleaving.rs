@@ -1,16 +1,16 @@
 use super::{MessagePool, StreamError};
 
-/// Turns kept ready in memory; a stream of more messages grows them while it runs.
+/// The most turns for which memory is made ready; a stream of more messages grows it while it runs.
 const MAX_READY_TURNS: u64 = 8 << 20;
 
-/// Follows a stream that several producers write to, message by message: whose each one is, is
-/// told by its first byte (see [`MessagePool::shared_by`]), and each producer's are in order.
+/// Follows a stream that several producers write to, message by message: the first byte of each says
+/// whose it is (see [`MessagePool::shared_by`]), and each producer's messages are in order.
 #[derive(Clone, Debug)]
 pub(crate) struct Interleaving {
     messages: u64,
-    /// The message that comes next of each producer.
+    /// The next message of each producer.
     next: Vec<u64>,
-    /// The message that is arriving, and how many of its bytes have.
+    /// The message that is arriving, and how many of its bytes have come.
     current: u64,
     at: usize,
     /// Whose each message was, in the order in which they came.
@@ -35,7 +35,7 @@ impl Interleaving {
         &self.turns
     }
 
-    /// How many bytes of the message that is arriving have not.
+    /// How many bytes of the message that is arriving have not come.
     pub(crate) fn missing_bytes(&self, pool: &MessagePool) -> u64 {
         match self.at {
             0 => 0,

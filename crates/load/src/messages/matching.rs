@@ -1,6 +1,6 @@
 use thiserror::Error;
 
-/// What a receiver notes after each read.
+/// A receiver's note after a read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Note {
     /// The bytes received so far, this read included.
@@ -37,7 +37,7 @@ impl Note {
     }
 }
 
-/// Why notes and messages do not fit together.
+/// Notes and messages do not fit together.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum MatchError {
     /// The stored notes are cut off.

@@ -1,9 +1,10 @@
-//! What is sent, and what was made of it, without I/O: bytes and times are arguments.
+//! Messages and the check of what came of them, without I/O: bytes and times are arguments.
 //!
 //! `pool` has the messages of a stream, `check` compares every byte of it; `interleaving` knows those
-//! of several producers, `spread` those on many connections. `matching` puts what was sent beside the receiver's notes, `in_slices` finds
-//! what came in each slice. `cutter` and `echo` are the two ends of an echo, `calls` the bytes of
-//! requests and replies, `sizes` its wire protocol, `publications` what goes to many subscribers.
+//! of several producers, `spread` those on many connections. `matching` compares sent messages with the
+//! receiver's notes, `in_slices` counts the messages of each slice. `cutter` and `echo` are the two ends
+//! of an echo, `calls` has the bytes of requests and replies, `sizes` the wire protocol of that workload,
+//! `publications` the messages to many subscribers.
 
 mod calls;
 mod check;

@@ -20,7 +20,7 @@ pub enum PoolError {
         /// The largest size asked for, in bytes.
         max: u64,
     },
-    /// A first byte cannot tell so many producers, or the pool has no message for each.
+    /// A first byte cannot distinguish so many producers, or the pool has no message for each.
     #[error("{producers} producers are not within 1..{most} for these message sizes")]
     Producers {
         /// How many were asked for.
@@ -108,7 +108,7 @@ impl MessagePool {
         self.connections
     }
 
-    /// How many have a message each in turn: producers, or connections.
+    /// How many producers, or connections, have the messages in turn.
     pub(crate) fn lanes(&self) -> u64 {
         self.producers.max(self.connections)
     }

@@ -1,9 +1,9 @@
-//! What a publisher sends to all of its subscribers, and the check of every byte at each of them.
+//! The publications that a publisher sends to all subscribers, and the check of every byte at each.
 
 use crate::generator::Generator;
 use thiserror::Error;
 
-/// What stands in front of each publication: its number, and when it was due (both little-endian).
+/// The bytes in front of each publication: its number, and when it was due (both little-endian).
 pub const HEADER_BYTES: usize = 16;
 const TABLE_BYTES: usize = 4096;
 
@@ -15,18 +15,18 @@ pub struct Publications {
     table: Vec<u8>,
 }
 
-/// Why what a subscriber has got is not what was published.
+/// The bytes that a subscriber has got are not those that were published.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum PublicationError {
     /// A publication is missing, comes twice, or its number was damaged.
     #[error("publication {found} came where {expected} was next")]
     Number {
-        /// The next one.
+        /// The number that was next.
         expected: u64,
-        /// The one that came.
+        /// The number that came.
         found: u64,
     },
-    /// A byte of the body is another one.
+    /// A byte of the body is wrong.
     #[error("publication {number}: a byte is not the one that was sent")]
     Byte {
         /// Which publication.
@@ -62,7 +62,7 @@ impl Publications {
 #[derive(Clone, Debug, Default)]
 pub struct Follower {
     next: u64,
-    /// How many bytes of publication `next` are here.
+    /// How many bytes of publication `next` have come.
     at: usize,
     header: [u8; HEADER_BYTES],
 }
@@ -78,8 +78,8 @@ impl Follower {
         self.at > 0
     }
 
-    /// Compare what has come; `on_whole` gets the number and the due time of each publication that is
-    /// whole with it.
+    /// Compare the next bytes; `on_whole` gets the number and the due time of each publication that they
+    /// complete.
     ///
     /// # Errors
     /// [`PublicationError`], at the first byte that is wrong.

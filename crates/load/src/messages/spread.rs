@@ -1,7 +1,7 @@
 use super::MessagePool;
 use thiserror::Error;
 
-/// Where what came on one of a stream's connections differs from what was sent on it.
+/// The bytes that came on a connection of the stream differ from those that were sent on it.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum SpreadError {
     /// A byte is not the one that was sent.
@@ -29,13 +29,13 @@ pub enum SpreadError {
 }
 
 /// Compares a stream that comes on many connections: message i on connection i modulo their number
-/// (see [`MessagePool::spread_over`]). It has one order, that in which messages came whole.
+/// (see [`MessagePool::spread_over`]). Its order is the one in which messages came whole.
 #[derive(Clone, Debug)]
 pub struct Spread {
     pool: MessagePool,
     messages: u64,
     may_end_early: bool,
-    /// The message that comes next on each connection, and how many of its bytes have.
+    /// The next message on each connection, and how many of its bytes have come.
     next: Vec<(u64, usize)>,
     turns: Vec<u8>,
     whole: u64,
@@ -43,7 +43,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Expect the stream's first `messages` messages; it `may_end_early`, after any of them.
+    /// Expect the stream's first `messages` messages; with `may_end_early` it may end after any of them.
     pub fn new(pool: MessagePool, messages: u64, may_end_early: bool) -> Self {
         Self {
             next: (0..pool.connections()).map(|first| (first, 0)).collect(),

@@ -1,6 +1,6 @@
 //! A socket to the kernel itself (netlink(7), sock_diag(7)): a request, and datagrams in answer.
 //!
-//! `request` makes the bytes of the one, and `wire` reads those of the others.
+//! `request` makes the bytes of a request, and `wire` reads those of an answer.
 
 pub mod request;
 pub mod wire;
@@ -20,9 +20,9 @@ use wire::{Outcome, ReplyError};
 const KERNEL: SocketAddrNetlink = SocketAddrNetlink::new(0, 0);
 /// The kernel's datagrams have 32 KiB at most.
 const BUFFER_BYTES: usize = 64 << 10;
-/// The kernel answers at once; a datagram that does not come by then will not.
+/// The kernel answers at once; a datagram that has not come by then never will.
 const DATAGRAM_LIMIT: Duration = Duration::from_secs(1);
-/// What a whole answer may take.
+/// How long a whole answer may take.
 const ANSWER_LIMIT_NS: u64 = 10_000_000_000;
 
 impl From<ReplyError> for io::Error {
@@ -42,10 +42,10 @@ pub struct Netlink {
 }
 
 impl Netlink {
-    /// In the calling thread's network namespace.
+    /// Open one in the calling thread's network namespace.
     ///
     /// # Errors
-    /// Where the kernel does not have it (EPROTONOSUPPORT), or no descriptor to give.
+    /// When the kernel has no sock_diag (EPROTONOSUPPORT), or no descriptor to give.
     pub fn open() -> io::Result<Self> {
         Self::over(net::socket_with(
             AddressFamily::NETLINK,
@@ -56,7 +56,7 @@ impl Netlink {
         )?)
     }
 
-    /// Over a socket that was opened elsewhere: it stays of the namespace in which that was. It must
+    /// Use a socket that was opened elsewhere: it asks for the namespace in which it was opened. It must
     /// have no other user meanwhile.
     ///
     /// # Errors
@@ -71,11 +71,11 @@ impl Netlink {
         })
     }
 
-    /// Send what `request` makes for a sequence number, which the answer has too; then `read` gets
-    /// each datagram, and that number, until it says that the answer is whole.
+    /// Send what `request` makes for a sequence number, which the answer has, too; then `read` gets each
+    /// datagram and that number, until it says that the answer is whole.
     ///
     /// # Errors
-    /// What the kernel says, in its answer too; `InvalidData` for one that is none; `TimedOut`.
+    /// The kernel's error, also one in its answer; `InvalidData` for a malformed answer; `TimedOut`.
     pub fn exchange(
         &mut self,
         request: impl FnOnce(u32) -> Vec<u8>,
@@ -105,7 +105,7 @@ impl Netlink {
             if monotonic_ns() > self.give_up_ns {
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            // With TRUNC the kernel says how long the datagram was, not how much of it there was room for.
+            // With TRUNC the kernel returns the length of the datagram, not how much of it found room.
             let came = net::recvfrom(&self.socket, &mut self.buffer[..], RecvFlags::TRUNC);
             let (_, length, from) = match came {
                 Err(Errno::INTR) => continue,

@@ -1,9 +1,9 @@
-//! What is asked of the kernel, as bytes (linux/netlink.h): a message and its attributes. No I/O.
+//! A request to the kernel, as bytes (linux/netlink.h): a message and its attributes. No I/O.
 
 use super::wire::ATTRIBUTE_HEADER_BYTES;
 
 const NLM_F_REQUEST: u16 = 1;
-/// All that there are.
+/// Ask for all objects.
 pub const NLM_F_DUMP: u16 = 0x300;
 
 /// A message that grows.
@@ -13,9 +13,9 @@ pub struct Request {
 }
 
 impl Request {
-    /// Its header; `flags` are NLM_F_….
+    /// A message that has only its header; `flags` are NLM_F_….
     pub fn new(kind: u16, flags: u16, sequence: u32) -> Self {
-        let mut bytes = vec![0; 4]; // The length, when it is known.
+        let mut bytes = vec![0; 4]; // The length, which is set when it is known.
         bytes.extend(kind.to_ne_bytes());
         bytes.extend((NLM_F_REQUEST | flags).to_ne_bytes());
         bytes.extend(sequence.to_ne_bytes());
@@ -23,12 +23,12 @@ impl Request {
         Self { bytes }
     }
 
-    /// Go on with these bytes.
+    /// Append these bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
     }
 
-    /// Go on with an attribute, padded to whole words.
+    /// Append an attribute, padded to whole words.
     pub fn attribute(&mut self, kind: u16, value: &[u8]) {
         let length = (ATTRIBUTE_HEADER_BYTES + value.len()) as u16;
         self.push(&length.to_ne_bytes());

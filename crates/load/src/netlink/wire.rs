@@ -1,6 +1,6 @@
-//! What the kernel answers (linux/netlink.h): messages and attributes, read or refused. No I/O.
+//! The kernel's answers (linux/netlink.h): messages and attributes, read or refused. No I/O.
 //!
-//! Every length is checked before it is followed.
+//! Every length is checked before it is used.
 
 use thiserror::Error;
 
@@ -12,7 +12,7 @@ const ATTRIBUTE_KIND: u16 = 0x3fff;
 pub(crate) const NLMSG_ERROR: u16 = 2;
 pub(crate) const NLMSG_DONE: u16 = 3;
 
-/// Why an answer is none.
+/// Why an answer is malformed.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ReplyError {
     /// A part is shorter than it must be, or longer than what came.
@@ -20,29 +20,29 @@ pub enum ReplyError {
     Length {
         /// Which part.
         part: &'static str,
-        /// The length that the part states, or what came of it.
+        /// The length that the part states, or how much of it came, in bytes.
         length: usize,
-        /// The shortest that there are.
+        /// The least length of such a part, in bytes.
         least: usize,
-        /// What is left of the answer.
+        /// How many bytes of the answer are left.
         room: usize,
     },
-    /// What a newer kernel may say.
+    /// A number that is not known here; a newer kernel may use it.
     #[error("{what} {number}, where {known} are known")]
     Unknown {
         /// What has that number.
         what: &'static str,
         /// The number that came.
         number: u8,
-        /// Those that would do.
+        /// The numbers that are known.
         known: &'static str,
     },
 }
 
-/// What follows a datagram.
+/// What comes after a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Another one.
+    /// Another datagram.
     More,
     /// Nothing.
     Done,
@@ -50,11 +50,11 @@ pub enum Outcome {
     Failed(i32),
 }
 
-/// Read a datagram of any part of the kernel's: `take` gets the kind and the body of each message in
-/// it. Messages that answer another request are passed over.
+/// Read a datagram from any part of the kernel: `take` gets the kind and the body of each message in
+/// it. Messages that answer another request are skipped.
 ///
 /// # Errors
-/// [`ReplyError`], `take`'s too; what came before was taken.
+/// [`ReplyError`], also one of `take`; messages before it were taken.
 pub fn messages(
     datagram: &[u8],
     sequence: u32,
@@ -78,10 +78,10 @@ pub fn messages(
     Ok(Outcome::More)
 }
 
-/// `take` gets the kind and the value of each attribute.
+/// Read attributes: `take` gets the kind and the value of each.
 ///
 /// # Errors
-/// [`ReplyError::Length`]; what came before was taken.
+/// [`ReplyError::Length`]; attributes before it were taken.
 pub fn attributes(bytes: &[u8], mut take: impl FnMut(u16, &[u8])) -> Result<(), ReplyError> {
     let mut rest = bytes;
     while !rest.is_empty() {
@@ -97,10 +97,10 @@ pub fn attributes(bytes: &[u8], mut take: impl FnMut(u16, &[u8])) -> Result<(), 
     Ok(())
 }
 
-/// The length that the part at the beginning of `rest` says it has.
+/// The length that the part at the beginning of `rest` states, in bytes.
 ///
 /// # Errors
-/// When that is less than `least`, or beyond what came.
+/// When that is less than `least`, or more than came.
 pub fn length_within(
     part: &'static str,
     rest: &[u8],
@@ -121,7 +121,7 @@ pub fn length_within(
     }
 }
 
-/// What follows a part of `length` bytes: the next one begins at a multiple of 4.
+/// The bytes after a part of `length` bytes: the next part begins at a multiple of 4.
 fn after(rest: &[u8], length: usize) -> &[u8] {
     &rest[length.next_multiple_of(4).min(rest.len())..]
 }

@@ -3,13 +3,12 @@
 use std::os::fd::RawFd;
 use tinygram_net::socket::push_out;
 
-/// What a slice's last message leaves withheld is pushed out, and so is what its first one does: the
-/// acknowledgement of what was pushed out before may be delayed, and with a second segment it no
-/// longer is.
+/// Bytes that are withheld after a slice's last message are pushed out, and so are those after its first
+/// message: the acknowledgement of the former may be delayed, and a second segment ends the delay.
 #[derive(Debug)]
 pub(super) struct Pushed {
     fd: RawFd,
-    /// The slice of the message that was next, when that was first told of the slice; and it.
+    /// The present slice, and the message that was next when the slice became the present one.
     slice: Option<usize>,
     first: u64,
     is_first_sent: bool,
@@ -35,7 +34,7 @@ impl Pushed {
         } else {
             return;
         }
-        // What is wrong with the connection, the sender hears at its next write.
+        // If the connection has failed, the sender learns of it at its next write.
         drop(push_out(self.fd));
     }
 }

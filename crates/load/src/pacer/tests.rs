@@ -1,4 +1,4 @@
-//! The pacer against the clock: never early, and what it says of itself.
+//! The pacer against the clock: it is never early, and its figures about itself are right.
 
 use super::*;
 use crate::schedule::Arrival;
@@ -21,7 +21,7 @@ fn wait_readable(fd: RawFd) {
     assert_eq!(unsafe { libc::poll(&mut poll, 1, 5_000) }, 1);
 }
 
-/// What the timer releases, after as many rings as that takes.
+/// Returns what the timer releases, after as many rings as that takes.
 fn ring(pacer: &mut Pacer, fd: RawFd) -> Range<u64> {
     loop {
         wait_readable(fd);

@@ -12,15 +12,15 @@ use std::{
 
 static INSTRUCTIONS: OnceLock<Option<Mutex<Counter>>> = OnceLock::new();
 
-/// Count from now on what the calling thread does, and threads and processes that it starts later.
-/// Whether they are counted: the machine has to have the counter, and this user the right to it.
+/// Count from now on the instructions of the calling thread, and of threads and processes that it starts
+/// later. Returns whether they are counted: the machine must have the counter, and this user the right.
 pub fn count() -> bool {
     INSTRUCTIONS
         .get_or_init(|| counter(Hardware::INSTRUCTIONS).ok().map(Mutex::new))
         .is_some()
 }
 
-/// How many there have been; `None` where they are not counted, or were for a part of the time only.
+/// How many instructions there were; `None` if they are not counted, or were only part of the time.
 pub fn read() -> Option<u64> {
     let counter = INSTRUCTIONS.get()?.as_ref()?;
     whole_count(&mut counter.lock().unwrap_or_else(PoisonError::into_inner))

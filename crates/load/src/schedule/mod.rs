@@ -1,5 +1,5 @@
-//! When messages are due, without I/O: `onoff` has loads that come and go, `slices` those of cases that
-//! take turns, `optimum` what the best batching of a known schedule costs.
+//! When messages are due, without I/O: `onoff` has loads that come and go, `slices` the turns of cases,
+//! and `optimum` the cost of the best batching of a known schedule.
 
 mod onoff;
 mod optimum;
@@ -61,8 +61,8 @@ pub struct Schedule {
     phase_ns: u64,
 }
 
-/// Where equal gaps are cut into slices, the first one is shorter by this share of a gap: no simple
-/// fraction, or bursts as far apart as slices are long would all be due as one ends.
+/// If equal gaps are cut into slices, the first gap is shorter by this share of a gap: no simple
+/// fraction, or bursts as far apart as slices are long would all be due at the end of one.
 const PHASE: f64 = 0.381_966;
 
 impl Schedule {
@@ -133,9 +133,9 @@ impl Schedule {
         }
     }
 
-    /// The same schedule, cut into the slices of `slices`, which together are as long as it is: what is
-    /// due in its own time after the last slice is due at the end of that one. Equal gaps begin within
-    /// the first one.
+    /// The same schedule, cut into `slices`, which together are as long as it is: messages that are due
+    /// in its own time after the last slice are due at the end of that slice. Equal gaps begin within
+    /// the first gap.
     #[must_use]
     pub fn in_slices(mut self, slices: &Slices) -> Self {
         for due_ns in &mut self.due_ns {

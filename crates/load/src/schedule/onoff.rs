@@ -1,4 +1,4 @@
-//! Arrivals that come and stop, faster and slower: what a rule that learns from the past is tried by.
+//! Arrivals that come and stop, faster and slower: a test for rules that learn from the past.
 //!
 //! On and off alternate, the first phase is on, and each lasts 1 to 4 ms, uniform. In an on-phase
 //! bursts come at a quarter, at one or at four times a common rate, drawn anew for each; in an
@@ -12,7 +12,7 @@ const LONGEST_PHASE_NS: u64 = 4_000_000;
 /// Rates of the on-phases, as multiples of the slowest.
 const RATES: [f64; 3] = [1.0, 4.0, 16.0];
 
-/// A time with bursts, and how many are to be expected until its end, in units of their own.
+/// A time with bursts, and how many are expected until its end, in units of their own.
 struct Phase {
     start_ns: u64,
     rate: f64,

@@ -2,12 +2,12 @@
 //!
 //! The problem is that of acknowledging TCP segments: D. R. Dooly, S. A. Goldman and S. D. Scott,
 //! "On-line analysis of the TCP acknowledgment delay problem", Journal of the ACM 48(2), 2001, whose
-//! objective is the sum of all delays and a cost for each acknowledgement; here for each write.
-//! It is a lower bound: writes take no time, and a batch has no limit.
+//! objective is the sum of all delays and a cost for each acknowledgement; here, for each write.
+//! The result is a lower bound: writes take no time, and a batch has no limit.
 
 use std::{collections::VecDeque, iter};
 
-/// What the best plan costs.
+/// The cost of the best plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Optimum {
     /// How long all messages wait together, in nanoseconds.
@@ -16,7 +16,7 @@ pub struct Optimum {
     pub writes: u64,
 }
 
-/// A way to have sent the first `sent` messages: what a next batch costs is a line over the time of
+/// A way to have sent the first `sent` messages: the cost of a next batch is a line over the time of
 /// its write.
 #[derive(Clone, Copy, Debug)]
 struct Line {
@@ -32,7 +32,7 @@ impl Line {
         self.intercept - i128::from(self.sent) * now_ns
     }
 
-    /// Whether this line is nowhere the lowest, between an earlier and a later one.
+    /// Whether this line, which is between an earlier and a later one, is nowhere the lowest.
     fn is_hidden(&self, before: &Line, after: &Line) -> bool {
         let (first, second) = (
             i128::from(self.sent - before.sent),
@@ -62,7 +62,7 @@ pub fn offline_optimum(arrivals_ns: impl IntoIterator<Item = u64>, write_cost_ns
     let mut arrivals = arrivals_ns.into_iter().peekable();
     let mut sent = 0;
     while let Some(now_ns) = arrivals.next() {
-        // All that arrives at one instant leaves together.
+        // All messages that arrive at one instant leave together.
         let count = 1 + iter::from_fn(|| arrivals.next_if_eq(&now_ns)).count() as u64;
         sent += count;
         sum_ns += u128::from(now_ns) * u128::from(count);

@@ -1,8 +1,8 @@
-//! Slices: cases that are up side by side take turns, and each one's own time stands still in between.
+//! Slices: cases of one load take turns, and each one's own time stands still in between.
 
 use thiserror::Error;
 
-/// Why a table of slices is none.
+/// The slices cannot be.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum SlicesError {
     /// No slice, or slices without a length.
@@ -16,7 +16,7 @@ pub enum SlicesError {
 /// When the slices of a case begin, and how long each of them is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slices {
-    /// In nanoseconds after the start; growing by a slice at least.
+    /// When slices begin, in nanoseconds after the start; growing by a slice at least.
     begins_ns: Vec<u64>,
     slice_ns: u64,
 }
@@ -43,8 +43,8 @@ impl Slices {
         self.begins_ns.len()
     }
 
-    /// The slice in which a moment of the case's own time lies, from 0. A slice's end belongs to it,
-    /// and to the last one what comes later.
+    /// The slice in which a moment of the case's own time lies, from 0. A slice's end belongs to the
+    /// slice, and moments after the last slice belong to that.
     pub fn slice_of(&self, own_ns: u64) -> usize {
         let slice = own_ns.saturating_sub(1) / self.slice_ns;
         (slice as usize).min(self.count() - 1)
@@ -70,8 +70,7 @@ impl Slices {
         self.begins_ns[slice] + self.slice_ns
     }
 
-    /// How long it is, `at_ns` after the start, until a slice lasts: 0 in each; `None` when none comes
-    /// any more.
+    /// How long it is, `at_ns` after the start, until a slice: 0 within a slice; `None` when none is left.
     pub fn wait_ns(&self, at_ns: u64) -> Option<u64> {
         let next = self
             .begins_ns
@@ -80,8 +79,8 @@ impl Slices {
         Some(begin_ns.saturating_sub(at_ns))
     }
 
-    /// The slice that measures what is due `at_ns` after the start; `None` before the first one, and
-    /// in the first `settling_ns` of each.
+    /// The slice in which messages that are due `at_ns` after the start are measured; `None` before the
+    /// first slice, and in the first `settling_ns` of each.
     pub fn measuring(&self, at_ns: u64, settling_ns: u64) -> Option<usize> {
         let slice = self
             .begins_ns

@@ -16,7 +16,7 @@ use tinygram_net::{
 #[derive(Debug)]
 pub struct ByCalls {
     fds: Vec<RawFd>,
-    /// What waits for each; nearly always nothing, which takes no memory.
+    /// The bytes that wait for each connection; nearly always none, which takes no memory.
     waiting: Vec<Behind>,
     all_waiting_bytes: usize,
     /// Descriptor → connection.
@@ -38,8 +38,8 @@ impl Behind {
         &self.bytes[self.sent..]
     }
 
-    /// Forget the first of them, which were sent. What is left is moved when it is no more than what is
-    /// forgotten: moved at each send, a peer that takes little at a time would cost the square of what waits.
+    /// Forget the first `sent` bytes, which were sent. The rest is moved only when it is no more than what
+    /// is forgotten: if each send moved it, a peer that takes little at a time would cost quadratic time.
     fn cut(&mut self, sent: usize) {
         self.sent += sent;
         if self.rest().is_empty() {
@@ -78,7 +78,7 @@ impl ByCalls {
         })
     }
 
-    /// How much of `bytes` a connection takes now.
+    /// Send as much of `bytes` as a connection takes now. Returns how many bytes that was.
     fn send(&mut self, connection: usize, bytes: &[u8]) -> Result<usize, SendError> {
         let sent = send_now(self.fds[connection], bytes, &[])
             .map_err(|error| SendError::Lost { connection, error })?;

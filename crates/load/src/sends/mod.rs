@@ -1,5 +1,5 @@
-//! One thread that sends on many connections: what one of them does not take now waits here, and holds
-//! up no other.
+//! One thread that sends on many connections: bytes that one of them does not take now wait here, and
+//! hold up no other.
 //!
 //! [`calls`] has a send call for each message; [`ring`] hands many sends over by one call of io_uring.
 
@@ -9,7 +9,8 @@ pub mod ring;
 use std::{fmt, io, os::fd::RawFd, sync::Arc};
 use tinygram_net::clock::monotonic_ns;
 
-/// While so much waits in this process for peers that take nothing, nothing more is handed over.
+/// While more bytes than this wait in this process for slow peers, nothing more is handed over: a sender
+/// of a stream waits, and a publisher with a schedule fails.
 pub const MOST_WAITING_BYTES: usize = 64 << 20;
 
 /// Why nothing can be sent any more.
@@ -17,9 +18,9 @@ pub const MOST_WAITING_BYTES: usize = 64 << 20;
 pub enum SendError {
     /// A connection is gone.
     Lost {
-        /// Its place in the order in which they were named, from 0.
+        /// The connection's place in the order in which they were named, from 0.
         connection: usize,
-        /// What the kernel says.
+        /// The kernel's error.
         error: io::Error,
     },
     /// A connection takes nothing, or too little.
@@ -28,14 +29,14 @@ pub enum SendError {
     Failed(io::Error),
 }
 
-/// What waits, and for whom most of it does.
+/// The bytes that wait, and the connection that most of them wait for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waiting {
-    /// The connection that most waits for.
+    /// The connection that the most bytes wait for.
     pub connection: usize,
-    /// What waits for it.
+    /// How many bytes wait for it.
     pub bytes: usize,
-    /// What waits for all.
+    /// How many bytes wait for all connections.
     pub all_bytes: usize,
 }
 
@@ -57,29 +58,29 @@ pub trait Sends: fmt::Debug + Send + Sync {
     /// # Errors
     /// [`SendError::Lost`] and [`SendError::Failed`].
     fn hand(&mut self, connection: usize, message: &Arc<[u8]>) -> Result<(), SendError>;
-    /// Hand to the kernel what it takes of all; the rest waits in this process.
+    /// Hand to the kernel what it takes for all connections; the rest waits in this process.
     ///
     /// # Errors
     /// Those of `hand`.
     fn flush(&mut self) -> Result<(), SendError>;
-    /// Hand over what waits, until something was or the time has come.
+    /// Hand over waiting bytes: return when the kernel has taken some, or at `until_ns`.
     ///
     /// # Errors
     /// Those of `hand`.
     fn wait(&mut self, until_ns: u64) -> Result<(), SendError>;
-    /// What waits for all; 0: all was handed over.
+    /// How many bytes wait for all connections; 0: all were handed over.
     fn waiting_bytes(&self) -> usize;
-    /// The connection that is most behind; it looks at every one.
+    /// The connection that is most behind; this looks at every connection.
     fn most_waiting(&self) -> Waiting;
     /// The calls so far.
     fn calls(&self) -> Calls;
 }
 
-/// Sends over these connected sockets, which stay open as long as it lives: `is_ring` by io_uring(7),
-/// otherwise with a send call for each message.
+/// Sends over these connected sockets, which must stay open as long as the result lives: with `is_ring`
+/// by io_uring(7), otherwise with a send call for each message.
 ///
 /// # Errors
-/// When the kernel does not permit it.
+/// When the kernel does not permit io_uring, or has no descriptor to give.
 pub fn over(fds: Vec<RawFd>, is_ring: bool) -> io::Result<Box<dyn Sends>> {
     Ok(if is_ring {
         Box::new(ring::ByRing::new(&fds)?)
@@ -88,7 +89,7 @@ pub fn over(fds: Vec<RawFd>, is_ring: bool) -> io::Result<Box<dyn Sends>> {
     })
 }
 
-/// Go on when nothing waits any more.
+/// Return when nothing waits any more.
 ///
 /// # Errors
 /// [`SendError`]; also where no connection takes anything for `patience_ns`.
@@ -119,7 +120,7 @@ pub fn check_bound(sends: &dyn Sends) -> Result<(), SendError> {
     Ok(())
 }
 
-/// The connection that most waits for, of what waits for each.
+/// The connection that the most bytes wait for; `of_each`: how many wait for each.
 fn most_of(of_each: impl Iterator<Item = usize>, all_bytes: usize) -> Waiting {
     let most = of_each.enumerate().max_by_key(|(_, bytes)| *bytes);
     let (connection, bytes) = most.unwrap_or_default();
@@ -131,7 +132,7 @@ fn most_of(of_each: impl Iterator<Item = usize>, all_bytes: usize) -> Waiting {
 }
 
 impl SendError {
-    /// What is wrong, where a connection's peer is called `peer`.
+    /// The text of the error; a connection's peer is called `peer` in it.
     pub fn told(&self, peer: &str) -> String {
         match self {
             Self::Lost { connection, error } => {

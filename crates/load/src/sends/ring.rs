@@ -14,7 +14,7 @@ const MOST_ENTRIES: u32 = 32_768;
 /// Whether this kernel permits io_uring, and sends and reads by it.
 ///
 /// # Errors
-/// What the kernel says; `Unsupported` where it lacks one of them.
+/// The kernel's error; `Unsupported` if it lacks the sends or the reads.
 pub fn check() -> io::Result<()> {
     let ring = IoUring::new(2)?;
     let mut probe = Probe::new();
@@ -39,7 +39,7 @@ pub fn of(entries: usize) -> io::Result<IoUring> {
         .setup_single_issuer()
         .setup_coop_taskrun()
         .build(entries)
-        // Kernels before 6.0 know neither of the two.
+        // Kernels before 6.0 know neither of the two flags.
         .or_else(|_| IoUring::new(entries))
 }
 
@@ -50,14 +50,14 @@ pub struct ByRing {
     all_waiting_bytes: usize,
     /// How many sends the kernel has.
     under_way: usize,
-    /// Those that are done, while they are taken note of.
+    /// Memory for the sends that are done, while they are noted.
     done: Vec<cqueue::Entry>,
     calls: Calls,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Connection {
-    /// The kernel has a send of the first one, from `sent` on; the others wait for it.
+    /// The kernel has a send of the first message, from `sent` on; the others wait for it.
     messages: VecDeque<Arc<[u8]>>,
     sent: usize,
     waiting_bytes: usize,
@@ -68,7 +68,7 @@ impl ByRing {
     /// When the kernel does not permit it.
     pub fn new(fds: &[RawFd]) -> io::Result<Self> {
         let ring = of(fds.len())?;
-        // The kernel looks each up now, and not for every send.
+        // The kernel looks up each descriptor now, and not for every send.
         ring.submitter().register_files(fds)?;
         Ok(Self {
             ring,
@@ -134,8 +134,8 @@ impl ByRing {
 
 /// Queue the entry. Fails when the queue is full.
 fn push(ring: &mut IoUring, entry: &squeue::Entry) -> Result<(), squeue::PushError> {
-    // SAFETY: the message that it sends is in `Connection::messages` until the kernel has answered:
-    // only `reap` takes it out, and `drop` leaves those that it has not.
+    // SAFETY: the message that the entry sends is in `Connection::messages` until the kernel has answered:
+    // only `reap` takes it out, and `drop` leaks the messages that the kernel may still read.
     unsafe { ring.submission().push(entry) }
 }
 
@@ -192,7 +192,7 @@ impl Sends for ByRing {
 impl Drop for ByRing {
     fn drop(&mut self) {
         if self.under_way > 0 {
-            // The kernel may still read what these sends point to.
+            // The kernel may still read the messages of these sends.
             mem::forget(mem::take(&mut self.connections));
         }
     }

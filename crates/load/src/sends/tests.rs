@@ -92,7 +92,7 @@ fn a_peer_that_takes_nothing_is_named_when_patience_is_over() {
     }
 }
 
-/// A message that the kernel still sends is in memory when the sends are dropped (see `ByRing::drop`).
+/// A message that the kernel still sends stays in memory when the sends are dropped (see `ByRing::drop`).
 #[test]
 fn sends_can_be_dropped_while_the_kernel_sends() {
     for is_ring in kinds() {

@@ -1,7 +1,7 @@
 //! The client of `sizes`: samples of one case, or of several in cycles, one after the other.
 //!
 //! Laws: no two samples overlap; a cycle has one sample of each case, in a new random order, so that
-//! what is compared lies milliseconds apart; what fails ends its case, and the others go on.
+//! compared samples lie milliseconds apart; a failure ends its case, and the others go on.
 
 use super::{
     cycles::{Blocks, Order},
@@ -15,31 +15,31 @@ use tinygram_net::clock::monotonic_ns;
 /// One in so many measured samples looks for acknowledgements that came too early.
 const LOOK_EVERY: u64 = 8;
 
-/// What the samples of a case took, in nanoseconds.
+/// The times of a case's samples, in nanoseconds, and their counts.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
     /// From the call to the established connection.
     pub connect: Histogram,
     /// The write of the setup; empty where it leaves with the first message.
     pub setup: Histogram,
-    /// From then to the last acknowledgement; empty without round trips.
+    /// From the end of the setup to the last acknowledgement; empty without round trips.
     pub transfer: Histogram,
-    /// All of this.
+    /// The whole sample: connect, setup and transfer.
     pub total: Histogram,
     /// The first round trip of each sample, in which the server takes the connection.
     pub first_trip: Histogram,
-    /// The others.
+    /// The other round trips.
     pub next_trips: Histogram,
-    /// The whole time of the first samples, which are in none of the others.
+    /// The whole time of the first samples, which are in none of the other figures.
     pub first_total: Histogram,
-    /// The whole time of the very first one.
+    /// The whole time of the very first sample.
     pub first_sample_ns: u64,
-    /// `total` of each cycle, in their order; of over [`MOST_VALUES`](super::cycles::MOST_VALUES)
-    /// the medians of cycles in a row.
+    /// `total` of each cycle, in their order; of more than [`MOST_VALUES`](super::cycles::MOST_VALUES)
+    /// cycles, the medians of cycles in a row.
     pub totals_ns: Vec<u64>,
-    /// When the first of the others began, CLOCK_MONOTONIC.
+    /// When the first sample after the first ones began, CLOCK_MONOTONIC.
     pub start_ns: u64,
-    /// From then to the end of the last one, with the samples of other cases between them.
+    /// From `start_ns` to the end of the last sample, with the samples of other cases between them.
     pub run_time_ns: u64,
     /// Segments sent again.
     pub retransmits: u64,
@@ -47,7 +47,7 @@ pub struct Measured {
     pub data_segments: u64,
     /// The largest segment that the last connection sent, in bytes.
     pub send_mss_bytes: u64,
-    /// What this thread used for them.
+    /// The usage of this thread for the samples.
     pub usage: Usage,
 }
 
@@ -63,14 +63,14 @@ struct Case {
     sampler: Sampler,
     measured: Measured,
     totals: Blocks,
-    /// How many samples it has begun.
+    /// How many samples the case has begun.
     begun: u64,
     failure: Option<SampleError>,
 }
 
 impl Client {
     /// A client whose memory is touched now: the messages of all cases are the first bytes of the same
-    /// content, which is that of `seed`.
+    /// content, which is made from `seed`.
     pub fn new(cases: Vec<Options>, seed: u64) -> Self {
         let bytes = cases.iter().map(|each| each.setup.sample_bytes());
         Self {
@@ -79,11 +79,11 @@ impl Client {
         }
     }
 
-    /// Take of each case `first` samples that are kept apart, one more if there are round trips, whose
-    /// first message is sent with its last byte withheld and which no figure has, and then `samples`.
-    /// The orders of the cycles are those of `order_seed`.
+    /// Take of each case `first` samples that are kept apart; then, if there are round trips, a sample
+    /// that is in no figure and whose first message is sent with its last byte withheld; and then
+    /// `samples` more. The orders of the cycles are made from `order_seed`.
     ///
-    /// What came of each case, in their order: a [`SampleError`] of its first sample that failed.
+    /// Returns the result of each case, in their order: a [`SampleError`] if a sample of it failed.
     pub fn measure(
         mut self,
         first: u64,
@@ -131,7 +131,7 @@ impl Case {
         }
     }
 
-    /// The next sample; `None`: it failed, or one before it did.
+    /// Take the next sample; `None`: it failed, or one before it did.
     fn sample(&mut self, content: &[u8], look: Look) -> Option<Times> {
         if self.failure.is_some() {
             return None;
@@ -163,12 +163,12 @@ impl Case {
 
     fn take_withheld(&mut self, content: &[u8]) {
         if self.sampler.has_messages() {
-            // A failure is kept.
+            // A failure of this sample is kept, too.
             let _in_no_figure = self.sample(content, Look::BeforeLastByte);
         }
     }
 
-    /// From now on so many samples are measured.
+    /// Begin to measure `samples` samples.
     fn begin(&mut self, samples: u64) {
         self.sampler.segments = Segments::default();
         self.totals = Blocks::new(samples);

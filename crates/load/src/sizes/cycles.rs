@@ -1,8 +1,8 @@
-//! Cycles: one sample of each case, in a new random order every time; and what is kept of them.
+//! Cycles: one sample of each case, in a new random order every time; and the values kept of them.
 
 use crate::generator::Generator;
 
-/// Cycles that have a value of their own at most. Of more, several in a row share one.
+/// The most values that are kept: if there are more cycles, several in a row share one.
 pub const MOST_VALUES: u64 = 1_000;
 
 /// The order of the cases in each cycle: the same for the same seed.
@@ -20,7 +20,7 @@ impl Order {
         }
     }
 
-    /// Each case once, every order being as likely (Fisher and Yates; Durstenfeld, 1964).
+    /// Each case once, all orders being equally likely (Fisher and Yates; Durstenfeld, 1964).
     pub fn of_next_cycle(&mut self) -> &[usize] {
         for last in (1..self.cases.len()).rev() {
             let other = self.generator.between(0, last as u64) as usize;
@@ -30,8 +30,8 @@ impl Order {
     }
 }
 
-/// Values in the order of their cycles: each one, or the medians of blocks of equal length, of which
-/// the last may have fewer. Room for all is made at first.
+/// Values in the order of their cycles: each value, or the medians of blocks of equal length, the last
+/// of which may be shorter. Room for all is made at the beginning.
 #[derive(Debug)]
 pub(super) struct Blocks {
     length: usize,

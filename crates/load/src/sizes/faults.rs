@@ -1,4 +1,4 @@
-//! What the client of `sizes` says of a sample that failed.
+//! The errors of samples that failed, at the client of `sizes`.
 
 use crate::messages::WireError;
 use std::{io, time::Duration};
@@ -8,9 +8,9 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[error("sample {sample}, {stage}: {fault}")]
 pub struct SampleError {
-    /// From 0, the first ones included.
+    /// The number of the sample, from 0, counting the first ones, too.
     pub sample: u64,
-    /// What it was about.
+    /// The part of the sample that failed.
     pub stage: Stage,
     /// What went wrong.
     pub fault: Fault,
@@ -39,19 +39,19 @@ pub enum Fault {
     /// The connection failed.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// What came is not what the protocol has.
+    /// The server broke the protocol.
     #[error(transparent)]
     Wire(#[from] WireError),
-    /// The server ended the connection, as ours does with a setup that it does not take.
+    /// The server ended the connection, as ours does when it does not accept a setup.
     #[error("the server ended the connection: it may not take messages of {length} bytes")]
     Refused {
-        /// The messages, in bytes.
+        /// The length of the messages, in bytes.
         length: u32,
     },
-    /// An acknowledgement, or a part of it, that can be none.
+    /// An acknowledgement, or a part of one, came before the whole message was sent.
     #[error("bytes of its acknowledgement came before all of the message was sent")]
     Early,
-    /// Too long a wait.
+    /// Nothing came within the timeout.
     #[error("nothing came within {0:?}")]
     TimedOut(Duration),
 }

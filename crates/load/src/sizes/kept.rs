@@ -1,26 +1,26 @@
-//! Where what is received goes: into one buffer that all connections share, or, where the bytes are
-//! to be compared, into a buffer that holds a whole sample.
+//! The server's memory for received bytes: one buffer that all connections share, or, if the bytes are
+//! to be compared, a buffer that holds a whole sample.
 
 use crate::messages::{Setup, sample_content};
 use std::os::fd::RawFd;
 use thiserror::Error;
 
-/// Bytes read at once at most, where they are not kept.
+/// The most bytes read at once, if they are not kept.
 const SHARED_BYTES: usize = 256 << 10;
 
 /// A byte that is not the one that was sent.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("byte {offset} of a sample is not the one that was sent")]
 pub struct WrongByte {
-    /// Where the first one is, counted over all messages of the connection.
+    /// The offset of the first such byte, counted over all messages of the connection.
     pub offset: usize,
 }
 
-/// The server's memory; none of it is made because of what a peer says.
+/// The server's memory; a peer cannot make it grow.
 #[derive(Debug)]
 pub struct Memory {
     shared: Vec<u8>,
-    /// What every sample begins with; empty where nothing is compared.
+    /// The bytes that every sample begins with; empty if nothing is compared.
     expected: Vec<u8>,
     kept: Vec<u8>,
     kept_bytes: usize,
@@ -28,8 +28,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Memory that is touched now; `compared`: the content's seed, and of the largest sample the
-    /// bytes.
+    /// Memory that is touched now; `compared`: the content's seed, and the bytes of the largest sample.
     pub fn new(compared: Option<(u64, usize)>) -> Self {
         let expected = compared.map_or_else(Vec::new, |(seed, bytes)| sample_content(seed, bytes));
         Self {
@@ -42,7 +41,8 @@ impl Memory {
         }
     }
 
-    /// A setup was taken on `fd`: keep its messages, if there are any, unless another's are being kept.
+    /// A setup was accepted on `fd`: keep its messages, if there are any, unless another connection's are
+    /// being kept.
     pub fn begin(&mut self, fd: RawFd, setup: Setup) {
         let is_kept = (1..=self.kept.len() as u64).contains(&setup.sample_bytes());
         if is_kept && self.owner.is_none() {
@@ -51,7 +51,7 @@ impl Memory {
         }
     }
 
-    /// Where the next bytes of `fd` go: at least one, at most `wanted`.
+    /// The buffer for the next bytes of `fd`: at least one byte, at most `wanted`.
     pub fn target(&mut self, fd: RawFd, wanted: usize) -> &mut [u8] {
         if self.owner == Some(fd) && self.kept_bytes < self.kept.len() {
             let end = self.kept.len().min(self.kept_bytes.saturating_add(wanted));

@@ -1,9 +1,9 @@
-//! Where the latency of this host itself comes from: the same round trip, of one byte and an
-//! acknowledgement, with one part more each time.
+//! The parts of this host's own latency: the same round trip, of one byte and an acknowledgement, with
+//! one more part each time.
 //!
 //! A system call that does nothing; a round trip within one thread, which has both ends and never
-//! waits, for loopback delivers within the write; one between two threads on one core, which take
-//! turns; one between two cores, of which the one has to wake the other.
+//! waits, for loopback delivers within the write; a round trip between two threads on one core, which
+//! take turns; a round trip between two cores, one of which has to wake the other.
 
 use crate::{messages::ACKNOWLEDGEMENT_BYTES, process::pin_thread};
 use std::{
@@ -14,7 +14,7 @@ use std::{
 use tinygram_core::Histogram;
 use tinygram_net::clock::monotonic_ns;
 
-/// System calls that are timed together: one alone is hardly longer than reading the clock.
+/// How many system calls are timed together: a single one is hardly longer than reading the clock.
 const CALLS_AT_A_TIME: u64 = 64;
 
 /// The time of a system call that does nothing, in nanoseconds; after `first` that are not counted.
@@ -65,10 +65,10 @@ pub fn time_two_threads(first: u64, samples: u64, far_cpu: usize) -> io::Result<
             near.write_all(&[1])?;
             near.read_exact(&mut [0; ACKNOWLEDGEMENT_BYTES])
         });
-        // Its end is what the other thread waits for, should it still.
+        // If the other thread still waits, this ends its wait.
         drop(near);
         let answered = answering.join().expect("the thread does not panic");
-        // The first of the two failures is what the other one followed from.
+        // If both failed, the answering thread's failure is taken for the cause.
         answered.and(trips)
     })
 }

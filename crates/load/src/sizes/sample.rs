@@ -3,9 +3,10 @@
 //! Laws: sockets, options and the messages' bytes are made before the clock starts; a sample is over
 //! when the server has ended the connection; what is not exactly as the protocol says fails it.
 //!
-//! A server that acknowledges a message before it has all of it would have better figures than it may.
-//! What comes before a message is sent is looked for in some of the measured samples, the look's time
-//! being left out of them; what comes when a part of it is sent, in one sample that is in no figure.
+//! A server that acknowledges a message before it has all of it would get figures that are too good.
+//! Some of the measured samples look for acknowledgements that come before a message is sent, and leave
+//! out the time of the look; one sample that is in no figure looks for those that come when only a part
+//! of the message is sent.
 
 use super::faults::{Fault, Stage};
 use crate::{
@@ -24,37 +25,37 @@ use tinygram_net::{clock::monotonic_ns, socket::tcp_info};
 /// How long, beyond two round trips, the last byte of a message is withheld once.
 const PATIENCE: Duration = Duration::from_millis(10);
 
-/// What every sample of a case is.
+/// The options of all samples of a case.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where the server listens.
+    /// The server's address.
     pub address: SocketAddr,
-    /// What it is asked for.
+    /// The setup that is sent to the server.
     pub setup: Setup,
-    /// The setup leaves with the first message, in one write; else by itself, before it.
+    /// Whether the setup leaves with the first message, in one write; otherwise alone, before it.
     pub is_setup_joined: bool,
     /// TCP_NODELAY.
     pub is_nodelay: bool,
     /// Congestion control of the connections.
     pub congestion_control: String,
-    /// By what the server knows the connections.
+    /// How the server recognizes the connections.
     pub admission: Admission,
-    /// For each connect, each write and each acknowledgement.
+    /// The timeout of each connect, each write and each acknowledgement.
     pub timeout: Duration,
 }
 
-/// What the parts of a sample took.
+/// The times of a sample's parts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
     /// From the call to the established connection.
     pub connect_ns: u64,
     /// The write of the setup.
     pub setup_ns: u64,
-    /// From then to the last acknowledgement.
+    /// From the end of the setup to the last acknowledgement.
     pub transfer_ns: u64,
 }
 
-/// What TCP_INFO says of the samples since this was last reset.
+/// The segments of the samples since this was last reset, from TCP_INFO.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Segments {
     /// Sent again.
@@ -220,7 +221,7 @@ impl Sampler {
             if acknowledgements.push(&bytes[..count])? {
                 return Ok(());
             }
-            // A part of it came. The next part may take as long as the timeout, and no third.
+            // A part of it came. Once the timeout has passed from now on, no further part is awaited.
             let timeout_ns = self.options.timeout.as_nanos() as u64;
             let give_up_ns = give_up_ns.get_or_insert_with(|| monotonic_ns() + timeout_ns);
             if monotonic_ns() > *give_up_ns {
@@ -229,7 +230,7 @@ impl Sampler {
         }
     }
 
-    /// End our side and see the server end its own, with nothing sent that it should not have.
+    /// End our side, and check that the server ends its own without sending anything more.
     fn end(&mut self, stream: &TcpStream) -> Result<(), Fault> {
         stream
             .shutdown(Shutdown::Write)
@@ -248,7 +249,7 @@ impl Sampler {
         Ok(())
     }
 
-    /// What the kernel says, in the words of this protocol.
+    /// The kernel's error as a fault of this protocol.
     fn fault(&self, error: io::Error) -> Fault {
         match error.kind() {
             ErrorKind::WouldBlock | ErrorKind::TimedOut => Fault::TimedOut(self.options.timeout),
@@ -272,7 +273,7 @@ impl Times {
     }
 }
 
-/// Both in one write, and what the kernel did not take of them in others.
+/// Send both in one write, and in further writes what the kernel did not take.
 fn send_joined(mut stream: &TcpStream, setup: &[u8], message: &[u8]) -> io::Result<()> {
     let sent = loop {
         match stream.write_vectored(&[IoSlice::new(setup), IoSlice::new(message)]) {

@@ -3,8 +3,8 @@
 //! Laws: a peer costs a slot of fixed size, and there are so many slots and no more; when they are
 //! taken, the connection that was silent the longest gives way; a peer is read for one message at a
 //! time; what the protocol does not have ends in a reset. Nothing is compared or closed before the
-//! peer, which keeps the time, has ended its side. Each port has its own counts: what differs in more
-//! than what a setup says is told apart by the port.
+//! peer, which keeps the time, has ended its side. Each port has its own counts: cases that differ in
+//! more than their setups are distinguished by the port.
 
 use super::kept::{Memory, WrongByte};
 use crate::{
@@ -26,15 +26,15 @@ use tinygram_net::{
 };
 
 const BACKLOG: i32 = 4096;
-/// A connection on which nothing comes for so long is ended.
+/// A connection on which nothing comes for this long is ended.
 const IDLE_NS: u64 = 60_000_000_000;
-/// A peer that has all its acknowledgements ends the connection, else we do.
+/// A peer that has all its acknowledgements has this long to end the connection; then we do.
 const ENDING_NS: u64 = 10_000_000;
-/// Reads of one connection in a row; then the others have their turn.
+/// The most reads of one connection in a row; then the others have their turn.
 const MAX_READS: usize = 64;
 const NOTHING_TO_BE_HAD_PAUSE_NS: u64 = 10_000_000;
 
-/// What a server takes.
+/// The options of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// An address of this host; with port 0 the kernel picks one.
@@ -43,7 +43,7 @@ pub struct Options {
     pub ports: usize,
     /// Limits of each setup.
     pub limits: Limits,
-    /// Connections at a time.
+    /// The most connections at a time.
     pub max_connections: usize,
     /// Compare every byte: the content's seed, and how many bytes the largest sample has.
     pub compared: Option<(u64, usize)>,
@@ -51,19 +51,19 @@ pub struct Options {
     pub client: Admission,
 }
 
-/// What came so far.
+/// The counts of a port so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Connections that were accepted.
     pub connections: u64,
     /// Samples whose every message was acknowledged.
     pub samples: u64,
-    /// Those of them whose every byte was compared.
+    /// Samples of these whose every byte was compared.
     pub compared_samples: u64,
     /// The bytes of the samples' messages.
     pub bytes: u64,
-    /// Connections that were reset, for they asked or sent what is not taken, or ended too early, or
-    /// could not be watched.
+    /// Connections that were reset, because they asked for or sent something that is not accepted, ended
+    /// too early, or could not be watched.
     pub refused: u64,
     /// Connections that gave way, or on which nothing came.
     pub idle: u64,
@@ -85,17 +85,17 @@ pub enum ServeError {
 #[derive(Debug)]
 struct Peer {
     stream: TcpStream,
-    /// Which port it came to.
+    /// The port that the connection came to, by its place.
     port: usize,
     exchange: Exchange,
     /// Bytes of all messages that its setup announced.
     bytes: u64,
-    /// When something came, the last time.
+    /// When bytes last came.
     active_ns: u64,
 }
 
 impl Peer {
-    /// When we end it, unless something comes.
+    /// When we end the connection, unless bytes come.
     fn deadline_ns(&self) -> u64 {
         let patience_ns = if self.exchange.is_over() {
             ENDING_NS
@@ -116,13 +116,13 @@ enum Step {
 #[derive(Debug)]
 pub struct Server {
     listeners: Vec<TcpListener>,
-    /// Which of them has this descriptor.
+    /// Descriptor → place of its listener.
     port_of: HashMap<RawFd, usize>,
     epoll: Epoll,
     options: Options,
     peers: HashMap<RawFd, Peer>,
     memory: Memory,
-    /// One for each listener.
+    /// The counts of each listener.
     counts: Vec<Counts>,
     /// No peer's deadline is before this.
     next_sweep_ns: u64,
@@ -158,7 +158,7 @@ impl Server {
         })
     }
 
-    /// The ports it listens on.
+    /// The ports that the server listens on.
     ///
     /// # Errors
     /// When a socket is gone.
@@ -238,10 +238,10 @@ impl Server {
         };
         self.next_sweep_ns = self.next_sweep_ns.min(peer.deadline_ns());
         self.peers.insert(fd, peer);
-        // Its first bytes are often there already: they do not wait for what it takes to watch it.
+        // The connection's first bytes are often there already: read them before it is watched.
         self.on_readable(fd)?;
         if self.peers.contains_key(&fd) && self.epoll.watch(fd, For::Reading).is_err() {
-            // The kernel has no memory, or no watch, for one more: nobody else's loss.
+            // The kernel has no memory, or no watch, for one more connection: the others go on.
             self.counts[port].refused += 1;
             self.reset(fd);
             pause();
@@ -249,8 +249,8 @@ impl Server {
         Ok(())
     }
 
-    /// The peer's faults and the network's are not ours (accept(2)); without descriptors or memory
-    /// somebody gives way, or we wait a little: the connection stays in the queue until then.
+    /// Faults of the peer or the network are not ours (accept(2)); if descriptors or memory are missing,
+    /// a connection gives way, or we wait a little: the new one stays in the queue until then.
     fn on_accept_failed(&mut self, error: io::Error) -> Result<(), ServeError> {
         match error.raw_os_error() {
             Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM) => {
@@ -299,12 +299,12 @@ impl Server {
     fn reset(&mut self, fd: RawFd) {
         self.memory.forget(fd);
         if let Some(peer) = self.peers.remove(&fd) {
-            // It fails on what is no socket alone.
+            // This fails only for a descriptor that is no socket.
             let _is_set = reset_when_closed(&peer.stream);
         }
     }
 
-    /// Let the connection go that was silent the longest.
+    /// End the connection that was silent the longest.
     fn give_way(&mut self) -> Result<(), ServeError> {
         let silent = self.peers.iter().min_by_key(|(_, peer)| peer.active_ns);
         match silent.map(|(fd, _)| *fd) {
@@ -354,7 +354,7 @@ fn pause() {
 fn proceed(peer: &mut Peer, memory: &mut Memory) -> Step {
     let fd = peer.stream.as_raw_fd();
     for _ in 0..MAX_READS {
-        // When all has come, one byte more would be one too many.
+        // When all has come, ask for one more byte: if it comes, it is one too many.
         let target = memory.target(fd, peer.exchange.wanted().max(1));
         let count = match receive_now(fd, target) {
             Ok(None) => return Step::Waits,
@@ -369,7 +369,7 @@ fn proceed(peer: &mut Peer, memory: &mut Memory) -> Step {
                 peer.bytes = setup.sample_bytes();
             }
             Ok(Event::Acknowledge(bytes)) => {
-                // No client awaits so many that they do not fit: one that reads none has to go.
+                // The acknowledgements that a client awaits fit: a client that reads none is refused.
                 let is_sent = send_now(fd, &bytes, b"").is_ok_and(|sent| sent == bytes.len());
                 memory.filled(fd, count);
                 return if is_sent { Step::Waits } else { Step::Refused };

@@ -1,10 +1,10 @@
-//! Which connections are a client's own: those that come from its address, and between two hosts
+//! The recognition of a client's own connections: they come from its address, and between two hosts they
 //! begin with its token (docs/decisions/0034).
 //!
 //! The kernel keeps a connection back until its first bytes are there (TCP_DEFER_ACCEPT, tcp(7)), so
-//! that whoever accepts it never waits: they are the token, or it is another program's connection.
-//! The server answers with one byte. The client waits for it: what it sends next finds nothing of
-//! the token on its way, and Nagle's rule begins as on a connection that is fresh.
+//! that the server never waits for them: they are the token, or it is another program's connection.
+//! The server answers with one byte. The client waits for that byte: when it sends next, nothing of the
+//! token is on its way, and Nagle's rule begins as on a fresh connection.
 
 use crate::socket::receive_now;
 use rustix::{
@@ -22,7 +22,7 @@ use std::{
 
 /// Bytes of a token.
 pub const TOKEN_BYTES: usize = 16;
-/// What the server answers to a connection that it takes.
+/// The server's answer on a connection that it admits.
 pub const ADMITTED: u8 = b'+';
 /// How long the kernel waits for a connection's token. After that it hands the connection over without
 /// one, and it is turned away.
@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct Token([u8; TOKEN_BYTES]);
 
 impl Token {
-    /// Whether these are its bytes; the time that this takes does not tell how many of them are.
+    /// Whether `bytes` are the token; the time that this takes does not reveal how many of them match.
     pub fn is(&self, bytes: &[u8]) -> bool {
         if bytes.len() != TOKEN_BYTES {
             return false;
@@ -58,17 +58,17 @@ impl fmt::Debug for Token {
     }
 }
 
-/// By what a client's connections are known, at both of their ends.
+/// The marks by which a client's connections are recognized, for both of their ends.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Admission {
     /// The address that they come from; `None`: the kernel picks it, and any will do.
     pub host: Option<IpAddr>,
-    /// What they begin with; `None`: nothing.
+    /// The token that they begin with; `None`: no token.
     pub token: Option<Token>,
 }
 
 impl Admission {
-    /// Have the kernel hand over no connection whose token has not come. Before listening.
+    /// Have the kernel hand over no connection whose token has not come. Call this before listening.
     ///
     /// # Errors
     /// When `listener` is no socket of TCP.
@@ -94,8 +94,8 @@ impl Admission {
     }
 
     /// Read the token of a connection from the address `peer` that was accepted, and tell the client that it is
-    /// admitted; false: it is not the client's. It takes no time: what has not come is not waited for, and
-    /// nothing after the token is read.
+    /// admitted; false: it is not the client's. This never waits for bytes that have not come, and reads
+    /// nothing after the token.
     pub fn admit(&self, stream: impl AsFd, peer: IpAddr) -> bool {
         if self.host.is_some_and(|ours| peer != ours) {
             return false;
@@ -109,11 +109,11 @@ impl Admission {
             return false;
         };
         token.is(&bytes)
-            // Not by the C library, whose calls may be counted (count_writes.c).
+            // Not through the C library, whose calls may be counted (count_writes.c).
             && net::send(stream, &[ADMITTED], SendFlags::NOSIGNAL | SendFlags::DONTWAIT) == Ok(1)
     }
 
-    /// Bring the token on a connection that has just been made, and wait until the server has it.
+    /// Send the token on a connection that has just been made, and wait until the server has it.
     ///
     /// # Errors
     /// `ConnectionRefused` when the server ends the connection; `TimedOut` when it says nothing;
@@ -123,7 +123,7 @@ impl Admission {
         self.wait_admitted(&stream, timeout)
     }
 
-    /// Bring the token on a connection that has just been made.
+    /// Send the token on a connection that has just been made.
     ///
     /// # Errors
     /// What the kernel says.
@@ -138,7 +138,7 @@ impl Admission {
         Ok(())
     }
 
-    /// Wait until the server has the token that was brought.
+    /// Wait until the server has the token that was sent.
     ///
     /// # Errors
     /// The same as [`Admission::introduce`] has when it waits.

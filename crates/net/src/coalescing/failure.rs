@@ -3,9 +3,9 @@
 use std::io;
 use thiserror::Error;
 
-/// A connection that failed: what became of the bytes that were handed over. Every later call
-/// tells the same. The bytes are counted in the order in which they were sent: first those that
-/// arrived, then those of which it is unknown, then those that never left.
+/// The failure of a connection, and the fate of the bytes that were handed over. Every later call
+/// returns the same failure. The bytes are counted in the order in which they were sent: first those
+/// that arrived, then those of which it is unknown whether they did, then those that never left.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
     "the connection failed: {}; of {} bytes {acknowledged_bytes} arrived, of {unknown_bytes} it \
@@ -15,18 +15,19 @@ use thiserror::Error;
 )]
 #[non_exhaustive]
 pub struct Failure {
-    /// What the kernel said (errno(3)); ECONNABORTED: this side gave up what was held.
+    /// The kernel's error number (errno(3)); ECONNABORTED: this side gave up what was held.
     pub errno: i32,
-    /// The peer's kernel had acknowledged them.
+    /// How many bytes the peer's kernel had acknowledged.
     pub acknowledged_bytes: u64,
-    /// Our kernel had taken them, or was about to; whether they arrived cannot be known.
+    /// How many bytes our kernel had taken, or was about to take, without an acknowledgement: whether
+    /// they arrived cannot be known.
     pub unknown_bytes: u64,
-    /// They never left this process.
+    /// How many bytes never left this process.
     pub unsent_bytes: u64,
 }
 
 impl Failure {
-    /// What the kernel said, as the standard library sorts it.
+    /// The standard library's kind of the kernel's error.
     pub fn kind(&self) -> io::ErrorKind {
         io::Error::from_raw_os_error(self.errno).kind()
     }
@@ -36,17 +37,17 @@ impl Failure {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SendError {
-    /// It would exceed `max_buffered_bytes`: nothing of it was taken.
+    /// The message would exceed `max_buffered_bytes`: nothing of it was taken.
     #[error("{held_bytes} bytes are held for a peer that takes none: there is no room for more")]
     NoRoom {
-        /// What is held, in bytes.
+        /// How many bytes are held.
         held_bytes: usize,
     },
     /// The connection was closed by this side: nothing of the message was taken.
     #[error("the socket is closed")]
     Closed,
-    /// The connection failed, now or before. Of a message that was handed over just then, what
-    /// was not sent counts as unsent.
+    /// The connection failed, now or before. If it failed as this message was handed over, the bytes
+    /// of the message that were not sent count as unsent.
     #[error(transparent)]
     Failed(#[from] Failure),
 }
@@ -58,9 +59,9 @@ pub enum FlushError {
     /// The timeout ended first.
     #[error("timed out: {unknown_bytes} bytes are not acknowledged, {unsent_bytes} not sent")]
     TimedOut {
-        /// Our kernel has taken them, and goes on trying.
+        /// How many bytes our kernel has taken, and goes on trying to deliver.
         unknown_bytes: u64,
-        /// They are held by this process.
+        /// How many bytes this process still holds.
         unsent_bytes: u64,
     },
     /// The connection failed.

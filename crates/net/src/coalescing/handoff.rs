@@ -1,7 +1,7 @@
-//! What waits for the writing thread, and that thread's sleep.
+//! The queue of the writing thread, and its sleep.
 //!
-//! Law: whoever adds something finds the thread awake, or is told to wake it. Both sides decide
-//! under one lock, so that nothing comes between "there is nothing" and "I sleep".
+//! Law: whoever adds an item finds the thread awake, or is told to wake it. Both sides decide under
+//! one lock, so that nothing comes between "there is nothing" and "I sleep".
 
 use super::ground::Mutex;
 
@@ -28,7 +28,7 @@ impl<T> Handoff<T> {
         }
     }
 
-    /// Add an item. True: the taker sleeps, and the caller must wake it.
+    /// Add an item. Returns whether the taker sleeps: then the caller must wake it.
     #[must_use]
     pub(super) fn add(&self, item: T) -> bool {
         let mut state = self.state.lock().expect("nobody panics here");
@@ -36,8 +36,8 @@ impl<T> Handoff<T> {
         std::mem::replace(&mut state.is_asleep, false)
     }
 
-    /// Move all that waits into `items`; false: nothing did, and the taker counts as asleep until
-    /// the next [`Handoff::add`], or until it calls this again.
+    /// Move all waiting items into `items`; false: there were none, and the taker counts as asleep
+    /// until the next [`Handoff::add`], or until it calls this again.
     #[must_use]
     pub(super) fn take_or_sleep(&self, items: &mut Vec<T>) -> bool {
         let mut state = self.state.lock().expect("nobody panics here");

@@ -1,9 +1,9 @@
 //! One connection, many threads: senders write a few messages themselves while the connection is
-//! idle; what gathers is written by one thread of the process, or by the next sender if it is late.
+//! idle; held messages are written by one thread of the process, or by the next sender if that is late.
 //!
 //! Laws: `send` never waits for the peer, [`CoalescingSocket::wait_room`] does; bytes leave in the
 //! order in which `send` took them, each once; what was taken is delivered, or a [`Failure`] says
-//! what was not. The writing thread calls nobody's code and takes no lock but a connection's own.
+//! what was not. The writing thread calls no foreign code and takes no lock but a connection's own.
 
 mod connection;
 mod failure;
@@ -40,7 +40,8 @@ const NO_TICK: &str = "the strategy tick is for event loops: threads have combin
 /// Sends messages of many threads on one connected stream socket.
 ///
 /// All methods take `&self`: share it by reference or in an `Arc`. A timeout of [`Duration::MAX`]
-/// never ends. A child process (fork) does not have what the parent held: the parent sends it.
+/// never ends. A child process (fork) does not have the messages that its parent held: the parent
+/// sends them.
 ///
 /// ```
 /// # use std::{io::Read, net::{TcpListener, TcpStream}, time::Duration};
@@ -66,13 +67,13 @@ const NO_TICK: &str = "the strategy tick is for event loops: threads have combin
 pub struct CoalescingSocket {
     fd: Arc<OwnedFd>,
     knobs: Knobs,
-    /// An `Arc` made raw. A child process puts its own in place of its parent's, whose locks may
-    /// be locked for ever.
+    /// The pointer of an `Arc`. A child process puts its own in place of its parent's, whose locks
+    /// may be locked for ever.
     connection: AtomicPtr<Connection>,
 }
 
 impl CoalescingSocket {
-    /// What is held at most, in bytes, where [`Knobs::max_buffered_bytes`] is `None`.
+    /// The most bytes that are held if [`Knobs::max_buffered_bytes`] is `None`.
     pub const MAX_BUFFERED_BYTES: usize = 1 << 20;
 
     /// Send on `socket`, a connected stream socket (TCP or Unix), through a descriptor of our own,
@@ -97,7 +98,7 @@ impl CoalescingSocket {
         })
     }
 
-    /// Take a message, if it is held like those before it and nothing else is to do.
+    /// Take a message if all that is to be done is to hold it after others; returns whether it was taken.
     #[doc(hidden)] // A short way of `send` for the Python module.
     #[inline]
     #[must_use]
@@ -105,8 +106,8 @@ impl CoalescingSocket {
         self.connection().hold_with_others(message)
     }
 
-    /// Take a message, to be written now or later, whole. Never waits. A message larger than all
-    /// that may be held is taken only while nothing is held.
+    /// Take a whole message, to be written now or later. Never waits. A message larger than all that
+    /// may be held is taken only while nothing is held.
     ///
     /// # Errors
     /// [`SendError`], which says whether the message was taken. After [`SendError::NoRoom`] call
@@ -116,9 +117,9 @@ impl CoalescingSocket {
         self.shared().send(message)
     }
 
-    /// [`CoalescingSocket::send`] of each, in order, until one is not taken; who would be told of each
-    /// is told once for many. Returns how many were taken, and why not more: of these, the last may be
-    /// what [`SendError::Failed`] counts as unsent.
+    /// [`CoalescingSocket::send`] each message, in order, until one is not taken; the writing thread is
+    /// told once for many. Returns how many were taken, and why no more were: [`SendError::Failed`] may
+    /// count the last of those taken as unsent.
     #[doc(hidden)] // For the Python module, which knows how many it has.
     pub fn send_many<'a>(
         &self,
@@ -127,10 +128,10 @@ impl CoalescingSocket {
         self.shared().send_many(messages)
     }
 
-    /// [`CoalescingSocket::send`], which waits for room while the peer takes nothing.
+    /// Like [`CoalescingSocket::send`], but waits for room while the peer takes nothing.
     ///
     /// # Errors
-    /// Those of `send`; [`SendError::NoRoom`] when there was none in time.
+    /// Those of `send`; [`SendError::NoRoom`] when there was no room in time.
     pub fn send_timeout(&self, message: &[u8], timeout: Duration) -> Result<(), SendError> {
         let connection = self.shared();
         let mut sent = connection.send(message);
@@ -146,7 +147,7 @@ impl CoalescingSocket {
     }
 
     /// Wait until there is room for a message of `bytes`, or until the next `send` fails anyway;
-    /// false: the time was over first. Another thread may take the room.
+    /// false: the timeout ended first. Another thread may take the room.
     #[must_use]
     pub fn wait_room(&self, bytes: usize, timeout: Duration) -> bool {
         self.shared().wait_room(bytes, after_ns(timeout))
@@ -176,11 +177,11 @@ impl CoalescingSocket {
     }
 
     /// Take no more messages, and wait until the peer's kernel has acknowledged all that was handed
-    /// over; then the connection ends both ways. Where nobody acknowledges (Unix sockets), the
-    /// kernel's having it is enough. That the peer's program has read it, only the peer can say.
+    /// over; then the connection ends both ways. Where nobody acknowledges (Unix sockets), it is enough
+    /// that the kernel has taken the bytes. Only the peer can say whether its program has read them.
     ///
     /// # Errors
-    /// [`FlushError`]: what was not sent by then never is.
+    /// [`FlushError`]: bytes that were not sent by then never are.
     pub fn close(&self, timeout: Duration) -> Result<(), FlushError> {
         self.refuse_more();
         let delivered = self.deliver(timeout);
@@ -212,19 +213,19 @@ impl CoalescingSocket {
         self.shared().discard()
     }
 
-    /// [`CoalescingSocket::abort`], and end the connection both ways, even if others have it open;
-    /// what the kernel took is still sent. A child process does not end its parent's connection.
+    /// [`CoalescingSocket::abort`], and end the connection both ways, even if others have it open; bytes
+    /// that the kernel took are still sent. A child process does not end its parent's connection.
     pub fn end(&self) {
         self.abort();
         self.connection().descriptor.end_both_ways();
     }
 
-    /// What is held, in bytes: what was handed over and the kernel has not taken.
+    /// How many bytes were handed over that the kernel has not taken.
     pub fn held_bytes(&self) -> usize {
         self.connection().held_bytes()
     }
 
-    /// A handle to what is held, which outlives this socket.
+    /// A handle to the held bytes, which outlives this socket.
     #[doc(hidden)]
     pub fn leftover(&self) -> Leftover {
         Leftover::of(&self.shared())
@@ -235,19 +236,19 @@ impl CoalescingSocket {
         self.connection().failure()
     }
 
-    /// What happened so far.
+    /// The counts so far.
     pub fn stats(&self) -> Stats {
         self.connection().stats()
     }
 
     fn connection(&self) -> &Connection {
-        // SAFETY: what `raw` gives lives as long as `self`.
+        // SAFETY: the connection of `raw` lives as long as `self`.
         unsafe { &*self.raw() }
     }
 
     fn shared(&self) -> Arc<Connection> {
         let connection = self.raw();
-        // SAFETY: it was made by `Arc::into_raw`; the count goes up, so that ours stays.
+        // SAFETY: `connection` was made by `Arc::into_raw`; the count goes up, so that ours stays.
         unsafe {
             Arc::increment_strong_count(connection);
             Arc::from_raw(connection)
@@ -257,14 +258,14 @@ impl CoalescingSocket {
     /// The pointer of `Arc::into_raw`, released when `self` is dropped, or never if replaced.
     fn raw(&self) -> *mut Connection {
         let current = self.connection.load(Ordering::Acquire);
-        // SAFETY: as said above, it lives.
+        // SAFETY: `current` is not released before `self` is dropped.
         if unsafe { (*current).descriptor.is_of_parent() } {
             return self.replace(current);
         }
         current
     }
 
-    /// This process is a child: nothing that the parent held is ours.
+    /// This process is a child: replace the parent's connection, for what the parent held is not ours.
     #[cold]
     fn replace(&self, old: *mut Connection) -> *mut Connection {
         let new = connection_of(&self.fd, true, self.knobs).expect("its knobs were checked");
@@ -287,11 +288,11 @@ impl CoalescingSocket {
     }
 }
 
-/// Wait until every connection of this process has written what it held, dropped sockets'
-/// included. Call it before the process ends.
+/// Wait until every connection of this process has written what it held, including those of dropped
+/// sockets. Call it before the process ends.
 ///
 /// # Errors
-/// The reason of each connection that had not written all in time, or failed and told nobody.
+/// One for each connection that has not written all in time, or whose failure no caller was told.
 pub fn flush_all(timeout: Duration) -> Result<(), Vec<FlushError>> {
     let until_ns = after_ns(timeout);
     let errors = Writer::current().map_or_else(Vec::new, |writer| writer.flush_all(until_ns));
@@ -302,18 +303,18 @@ pub fn flush_all(timeout: Duration) -> Result<(), Vec<FlushError>> {
     }
 }
 
-/// Give back a parent's connection by its descriptor alone, so that the peer sees the end when all
-/// others have closed theirs. Its locks may be locked for ever, and stay where they are.
+/// Release only the descriptor of a parent's connection, so that the peer sees the end when all others
+/// have closed theirs. The connection's locks may be locked for ever, and stay where they are.
 ///
 /// # Safety
 /// `connection` was made by `connection_of` in a parent process, and nobody calls this twice for it.
 unsafe fn leave_to_parent(connection: *const Connection) {
-    // SAFETY: in a child only its generation is still read: the count that it has of the descriptor
-    // is ours to give back.
+    // SAFETY: a child still reads only the connection's generation: its reference to the descriptor is
+    // ours to release.
     unsafe { Arc::decrement_strong_count((*connection).descriptor.shared_fd()) }
 }
 
-/// A connection that nobody has yet.
+/// Make a connection. Returns the pointer of `Arc::into_raw`, which the caller must release.
 fn connection_of(
     fd: &Arc<OwnedFd>,
     is_inherited: bool,
@@ -329,7 +330,7 @@ fn connection_of(
     Ok(Arc::into_raw(Arc::new(connection)).cast_mut())
 }
 
-// An AtomicPtr is Sync whatever it points to, so check that what it points to is.
+// An AtomicPtr is Sync whatever it points to, so check that its target is.
 const _: () = {
     const fn is_shared<T: Send + Sync>() {}
     is_shared::<Connection>();
@@ -353,7 +354,7 @@ impl Drop for CoalescingSocket {
     /// open until then.
     fn drop(&mut self) {
         let connection = self.connection.load(Ordering::Acquire);
-        // SAFETY: it was made by `Arc::into_raw`, and this is the only release.
+        // SAFETY: `connection` was made by `Arc::into_raw`, and this is the only release.
         unsafe {
             if (*connection).descriptor.is_of_parent() {
                 leave_to_parent(connection);

@@ -1,4 +1,4 @@
-//! What the writing thread knows of a connection.
+//! A connection as the writing thread sees it.
 
 use super::failure::FlushError;
 use std::{io, os::fd::RawFd, sync::Arc};
@@ -7,9 +7,9 @@ use std::{io, os::fd::RawFd, sync::Arc};
 #[cfg_attr(all(test, loom), allow(dead_code))] // No model ends the process.
 pub(super) trait Served: Send + Sync {
     fn fd(&self) -> RawFd;
-    /// The thread's turn: write what is due, once.
+    /// The thread visits: write what is due, once.
     fn write_due(&self) -> NextVisit;
-    /// Nobody can write what is held; the next call of a sender fails for this reason.
+    /// What is held can no longer be written; the next call of a sender fails with this error.
     fn give_up(&self, error: &io::Error);
     /// Whether something is held, or a failure was returned to nobody.
     fn has_loose_ends(&self) -> bool;
@@ -21,7 +21,7 @@ pub(super) trait Served: Send + Sync {
 
 /// When the writing thread visits a connection next.
 pub(super) enum NextVisit {
-    /// When a sender tells it to.
+    /// When a sender tells it to come.
     Rest,
     /// At this time, CLOCK_MONOTONIC ns.
     At(u64),

@@ -33,17 +33,17 @@ fn pair() -> (TcpStream, TcpStream) {
     (ours, listener.accept().unwrap().0)
 }
 
-/// What is held leaves for another reason than its time.
+/// With these knobs, held messages leave for another reason than the end of their hold.
 fn held_for_an_hour() -> Knobs {
     Knobs::new(Strategy::Coalesce {
         hold: Duration::from_secs(3600),
     })
 }
 
-/// Longer than anything here takes.
+/// A time longer than anything here takes.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Wait until what `seen` tells is so; after `LONG` a panic that says what it told.
+/// Wait until `is_so` holds for the value of `seen`. Panics after `LONG`, with the last value.
 fn wait_until<T: Debug>(what: &str, seen: impl Fn() -> T, is_so: impl Fn(&T) -> bool) {
     let give_up_ns = after_ns(LONG);
     let mut state = seen();
@@ -58,7 +58,7 @@ fn send_waiting(socket: &CoalescingSocket, message: &[u8]) {
     socket.send_timeout(message, LONG).unwrap();
 }
 
-/// A message says whose it is, its number and its length, and fills itself with its number.
+/// A message that contains its sender, its number and its length, and is filled with its number.
 fn message(sender: u32, number: u32) -> Vec<u8> {
     let length = 12 + (number * 7 + sender) % 300;
     let mut bytes = [sender, number, length].map(u32::to_ne_bytes).concat();
@@ -66,7 +66,7 @@ fn message(sender: u32, number: u32) -> Vec<u8> {
     bytes
 }
 
-/// Read messages until the end; how many came of each sender, all whole and in order.
+/// Read messages until the end, all whole and in order. Returns how many came of each sender.
 fn check_stream(mut peer: TcpStream, senders: usize, most_per_read: usize) -> Vec<u32> {
     let mut next = vec![0; senders];
     let mut bytes = Vec::new();
@@ -318,7 +318,7 @@ fn tick_is_no_strategy_of_threads() {
     assert!(error.to_string().contains("combine"));
 }
 
-/// A peer that takes nothing any more, and as much held as may be.
+/// A socket that holds as much as it may, and its peer, which takes nothing more.
 fn stalled() -> (CoalescingSocket, TcpStream) {
     let (ours, peer) = pair();
     let mut knobs = Knobs::new(Strategy::Combine);

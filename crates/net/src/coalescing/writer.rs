@@ -29,23 +29,23 @@ use std::{
 const MOST_UNTOLD: usize = 100;
 const POISONED: &str = "nobody panics while it is locked";
 
-/// What becomes of a writer: its thread runs only where it is the one that was published.
+/// The fate of a new writer: its thread runs only if the writer was published.
 const UNDECIDED: u8 = 0;
 const PUBLISHED: u8 = 1;
 const GIVEN_UP: u8 = 2;
 
-/// The process's writer; its parent's in a child process that has not sent yet.
+/// The process's writer; in a child process that has not sent yet, its parent's.
 static WRITER: AtomicPtr<Writer> = AtomicPtr::new(ptr::null_mut());
 
-/// What senders see of the writing thread.
+/// The writing thread as senders see it.
 pub(super) struct Writer {
     generation: Generation,
     handoff: Handoff<Arc<dyn Served>>,
-    /// An eventfd: the thread waits for it too.
+    /// An eventfd that wakes the thread.
     wake: File,
     /// Every connection that the thread ever wrote for.
     known: Mutex<Vec<Weak<dyn Served>>>,
-    /// The failures of connections that nobody had any more: they are told at the end.
+    /// The failures of dropped connections that no caller was told: `flush_all` returns them.
     untold: Mutex<Vec<Failure>>,
 }
 
@@ -68,7 +68,7 @@ impl Writer {
     }
 
     fn of_this_process(writer: *mut Self) -> Option<&'static Self> {
-        // SAFETY: what WRITER points to, or pointed to, is never freed.
+        // SAFETY: no writer that WRITER points to, or ever pointed to, is freed.
         let writer = unsafe { writer.as_ref() };
         writer.filter(|writer| !writer.generation.is_past())
     }
@@ -87,7 +87,7 @@ impl Writer {
             known: Mutex::new(Vec::new()),
             untold: Mutex::new(Vec::new()),
         }));
-        // SAFETY: it is freed only below, where its thread has ended or was never started.
+        // SAFETY: the writer is freed only below, where its thread has ended or was never started.
         let writer: &'static Self = unsafe { &*mine };
         let thread = Thread {
             writer,
@@ -97,7 +97,7 @@ impl Writer {
             timed: HashMap::new(),
             blocked: HashMap::new(),
         };
-        // It runs only if this writer is published: another sender may be first.
+        // The thread runs only if this writer is published: another sender may be first.
         let fate = Arc::new(AtomicU8::new(UNDECIDED));
         let of_thread = Arc::clone(&fate);
         // The program's own threads handle its signals.
@@ -116,7 +116,7 @@ impl Writer {
         let handle = match started {
             Ok(handle) => handle,
             Err(error) => {
-                // SAFETY: it was made above, and what was to be its thread is dropped.
+                // SAFETY: `mine` was made above, and its thread was never started.
                 drop(unsafe { Box::from_raw(mine) });
                 return Err(error);
             }
@@ -133,15 +133,15 @@ impl Writer {
             Ok(_) => Ok(writer),
             Err(theirs) => {
                 handle.join().expect("it has done nothing");
-                // SAFETY: it was made above, was never published, and its thread has ended.
+                // SAFETY: `mine` was made above, was never published, and its thread has ended.
                 drop(unsafe { Box::from_raw(mine) });
-                // SAFETY: what WRITER points to is never freed.
+                // SAFETY: the writer that WRITER points to is never freed.
                 Ok(unsafe { &*theirs })
             }
         }
     }
 
-    /// Keep a failure that no caller was told. A person will read them, so only a few are kept.
+    /// Keep a failure that no caller was told. People read these, so only [`MOST_UNTOLD`] are kept.
     pub(super) fn keep_untold(&self, failure: Option<Failure>) {
         let mut untold = self.untold.lock().expect(POISONED);
         if untold.len() < MOST_UNTOLD {
@@ -193,7 +193,8 @@ struct Thread {
     writer: &'static Writer,
     epoll: Epoll,
     timer: TimerFd,
-    /// When which connection's hold ends, and the connections by descriptor.
+    /// The times at which holds end, with their connections' descriptors; then those connections by
+    /// descriptor.
     due: BTreeSet<(u64, RawFd)>,
     timed: HashMap<RawFd, (u64, Arc<dyn Served>)>,
     /// Connections whose peer takes nothing, by descriptor.
@@ -231,7 +232,7 @@ impl Thread {
             NextVisit::WhenWritable => {
                 if !self.blocked.contains_key(&fd) {
                     if let Err(error) = self.epoll.watch(fd, For::Writing) {
-                        // No memory, or too many watches: one connection's end, not the thread's.
+                        // No memory, or too many watches: this ends the connection, not the thread.
                         connection.give_up(&error);
                         self.forget(fd);
                         return;

@@ -46,7 +46,7 @@ pub fn match_flat_out(
     match_all(py, notes, messages)
 }
 
-/// How late the pacer was with each message of a schedule, in nanoseconds, where that is taken off.
+/// How late the pacer was with each message of a schedule, in nanoseconds, if that is to be taken off.
 struct Late(Option<Vec<u32>>);
 
 impl Late {

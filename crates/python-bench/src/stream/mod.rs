@@ -1,4 +1,4 @@
-//! `stream`: the messages, when they are due, their sender and receiver, and which note told of which.
+//! `stream`: the messages, their due times, sender and receiver, and the matching of notes to messages.
 
 pub mod matching;
 pub mod pacer;

@@ -5,15 +5,15 @@ use pyo3::{
 };
 use std::ptr;
 
-/// An event loop that is asked to call a ticker in its next iteration. It is not kept alive.
+/// An event loop that is asked to call a ticker in its next iteration. This does not keep it alive.
 pub struct AskedLoop {
     known: Py<PyWeakrefReference>,
-    /// The function `call_soon` of its class: the method would be looked up in each iteration.
+    /// The function `call_soon` of the loop's class: a method would be looked up in each iteration.
     call_soon: Py<PyAny>,
 }
 
 impl AskedLoop {
-    /// Raises TypeError when it takes no weak reference, AttributeError when it is no event loop.
+    /// Raises TypeError when `asked_loop` takes no weak reference, AttributeError when it is no event loop.
     pub fn new(asked_loop: &Bound<'_, PyAny>) -> PyResult<Self> {
         Ok(Self {
             known: PyWeakrefReference::new(asked_loop)?.unbind(),
@@ -21,8 +21,8 @@ impl AskedLoop {
         })
     }
 
-    /// Have the loop call `callback` in its next iteration, unless it is gone; without a bound method
-    /// and a tuple that are made and dropped.
+    /// Have the loop, unless it is gone, call `callback` in its next iteration. This makes neither a
+    /// bound method nor a tuple.
     pub fn call_soon(&self, callback: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = callback.py();
         let Some(asked_loop) = self.known.bind(py).upgrade() else {

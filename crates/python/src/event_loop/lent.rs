@@ -1,8 +1,8 @@
 use pyo3::{PyTraverseError, PyVisit, intern, prelude::*};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The socket that a program gave to make a connection of. The program still has it, and may close
-/// it while we hold what was written before.
+/// The socket that the program gave for a connection. The program still has the socket, and may close
+/// it while we hold messages that it sent before.
 pub struct LentSocket {
     /// A `socket.socket`.
     socket: Py<PyAny>,
@@ -17,8 +17,8 @@ impl LentSocket {
         }
     }
 
-    /// Defer the program's `close()` until `let_close`, by the count that `makefile` keeps of the
-    /// files that use a socket.
+    /// Defer the program's `close()` until `let_close`, by means of the socket's count of the files that
+    /// `makefile` made.
     pub fn keep_open(&self, py: Python<'_>) -> PyResult<()> {
         if self.keeps_open.swap(true, Ordering::Relaxed) {
             return Ok(());
@@ -37,7 +37,7 @@ impl LentSocket {
         self.socket.bind(py).call_method0(let_go).map(drop)
     }
 
-    /// Whether it is closed; the number of its descriptor may then be another file's.
+    /// Whether the socket is closed; its descriptor's number may then be another file's.
     pub fn is_closed(&self, py: Python<'_>) -> PyResult<bool> {
         let fileno = intern!(py, "fileno");
         let fd: i32 = self.socket.bind(py).call_method0(fileno)?.extract()?;

@@ -33,7 +33,7 @@ pub struct Outbox {
 #[pymethods]
 impl Outbox {
     #[new]
-    #[allow(clippy::too_many_arguments)] // It connects as many objects.
+    #[allow(clippy::too_many_arguments)] // It connects that many objects.
     fn new(
         knobs: &Knobs,
         fd: Option<RawFd>,
@@ -81,14 +81,14 @@ impl Outbox {
         take_many(slf, messages)
     }
 
-    /// Write all that is held, through the transport below where the kernel does not take it.
+    /// Write all that is held, through the transport below if the kernel does not take it.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         let is_closed = self.is_loop_closed(py)?;
         self.write_out(py, None, Reason::Asked, is_closed).map(drop)
     }
 
-    /// From now on messages go straight to the transport below; what is held goes first, unless
-    /// that one is closing and takes nothing.
+    /// From now on messages go straight to the transport below; what is held goes first, unless the
+    /// transport is closing and takes nothing.
     fn hand_over(&self, py: Python<'_>, is_closing: bool) -> PyResult<()> {
         if !is_closing {
             self.flush(py)?;
@@ -97,7 +97,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// The connection ends: forget what is held; returns how many bytes that was. If `writes_last`,
+    /// The connection ends: forget what is held; returns how many bytes were held. If `writes_last`,
     /// first write what the kernel still takes, unless the transport below has bytes of its own.
     fn end(&self, py: Python<'_>, writes_last: bool) -> PyResult<usize> {
         if writes_last && !self.state(py).coalescer.pending().is_empty() {
@@ -112,16 +112,16 @@ impl Outbox {
         self.discard(py)
     }
 
-    /// Whether a parent process made it, and sends what it holds.
+    /// Whether a parent process made this outbox: then the parent sends what is held.
     #[getter]
     fn is_a_parents(&self, py: Python<'_>) -> bool {
         self.state.borrow(py).made_in.is_past()
     }
 
-    /// The connection is gone: drop the references to what surrounds it.
+    /// The connection is gone: drop the references to the objects around it.
     fn release(&self, py: Python<'_>) {
         let around = self.around.borrow(py).take();
-        // What is dropped may call Python code.
+        // Dropping them may call Python code.
         drop(around);
     }
 
@@ -136,7 +136,7 @@ impl Outbox {
         self.state(py).is_diverted = false;
     }
 
-    /// Forget what is held, and hold no more; returns how many bytes that was.
+    /// Forget what is held, and hold no more; returns how many bytes were held.
     fn discard(&self, py: Python<'_>) -> PyResult<usize> {
         let held_bytes = {
             let mut state = self.state(py);
@@ -156,7 +156,7 @@ impl Outbox {
         !state.is_handing_over
     }
 
-    /// The transport below has no bytes any more.
+    /// The transport below has no bytes left.
     fn on_writable(slf: &Bound<'_, Self>) -> PyResult<()> {
         let (py, this) = (slf.py(), slf.get());
         let has_more = {
@@ -226,7 +226,7 @@ impl Ticked for Outbox {
 }
 
 impl Outbox {
-    /// Have the iteration's end told if the strategy needs it; a loop that is closed has none.
+    /// Ask to be told the iteration's end, if the strategy needs it and the loop is not closed.
     fn arm_after_write(slf: &Bound<'_, Self>, is_loop_closed: bool) -> PyResult<()> {
         let (py, this) = (slf.py(), slf.get());
         if !this.arm_for_tick(py) {
@@ -239,13 +239,13 @@ impl Outbox {
         Ticker::arm(this.ticker.bind(py), slf.clone().unbind())
     }
 
-    /// Whether the loop may have closed the descriptor. One that runs has not.
+    /// Whether the loop may have closed the descriptor. A running loop has not.
     fn is_loop_closed(&self, py: Python<'_>) -> PyResult<bool> {
         let around = self.around(py);
         around.map_or(Ok(false), |it| it.is_loop_closed(py))
     }
 
-    /// The state, without what a parent process holds.
+    /// The state; after a fork, first forget what the parent process holds.
     fn state(&self, py: Python<'_>) -> BorrowedCell<'_, State> {
         let mut state = self.state.borrow(py);
         state.forget_after_fork();
@@ -263,7 +263,7 @@ impl Outbox {
         }
     }
 
-    /// Keep the socket that the program gave open while something is held that we may write.
+    /// Keep the program's socket open while something is held that we may write.
     fn keep_open(&self, py: Python<'_>) -> PyResult<()> {
         if !self.is_lent {
             return Ok(());
@@ -274,7 +274,7 @@ impl Outbox {
         }
     }
 
-    /// Let the socket that the program gave close if it has closed it and we have nothing to write.
+    /// Let the program's socket close, if the program has closed it and we have nothing to write.
     fn let_close(&self, py: Python<'_>) -> PyResult<()> {
         if !self.is_lent {
             return Ok(());
@@ -289,7 +289,7 @@ impl Outbox {
         }
     }
 
-    /// The error that says that there is no room; the protocol is paused until there is.
+    /// The error for a message that finds no room; the protocol is paused until there is some.
     #[cold]
     fn refuse(&self, py: Python<'_>, message_bytes: usize) -> PyResult<PyErr> {
         let (held_bytes, is_blocked) = {

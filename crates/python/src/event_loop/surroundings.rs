@@ -3,28 +3,28 @@ use pyo3::{PyTraverseError, PyVisit, intern, prelude::*};
 
 /// The objects that an outbox calls: its transport, the one below, the loop, the program's socket.
 ///
-/// Their methods are looked up when they are called, which is seldom: kept, each would be an object
-/// of 64 bytes for every connection.
+/// Their methods are looked up at each call, which is seldom: kept, each method would be an object of
+/// 64 bytes for every connection.
 pub struct Surroundings {
     /// The transport below: `write(bytes)`.
     pub below: Py<PyAny>,
     /// Our transport: `_check_high(was_refused)`, `_check_thread()`.
     pub transport: Py<PyAny>,
-    /// An event loop that closes the descriptor without notice when it is closed.
+    /// The event loop, if it closes the descriptor without notice when it is closed itself.
     pub closing_loop: Option<Py<PyAny>>,
     /// The socket that the program gave, and may close under us.
     pub lent: Option<LentSocket>,
 }
 
 impl Surroundings {
-    /// Let the transport below have `data`.
+    /// Write `data` to the transport below.
     pub fn write_below(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
         self.below
             .call_method1(py, intern!(py, "write"), (data,))
             .map(drop)
     }
 
-    /// A message was held, refused or passed on, for the transport below is full.
+    /// Report that a message was held, refused or passed on because the transport below is full.
     pub fn on_full(&self, py: Python<'_>, was_refused: bool) -> PyResult<()> {
         self.transport
             .call_method1(py, intern!(py, "_check_high"), (was_refused,))

@@ -19,16 +19,17 @@ use tinygram_net::{clock::monotonic_ns, epoll, timer::TimerFd};
 pub trait Ticked: Sync {
     /// An iteration ends, or a deadline has come.
     fn on_tick(&self, py: Python<'_>, tick: Tick) -> AfterTick;
-    /// Write what is held; `is_running`: the loop calls, and so is not closed. Returns whether Python
-    /// code was called.
+    /// Write what is held; `is_running`: the loop makes this call, so it is not closed. Returns whether
+    /// Python code was called.
     fn write_out(&self, py: Python<'_>, reason: Reason, is_running: bool) -> PyResult<bool>;
     /// When the next tick is due; `None`: nothing waits for a time.
     fn deadline_ns(&self, py: Python<'_>) -> Option<u64>;
-    /// Arm it if its strategy must be told when the iteration ends. Returns whether it was not armed.
+    /// Note that the connection waits for a tick, if it waits for nothing and its strategy must be told
+    /// when the iteration ends. Returns whether the caller must arm it.
     fn arm_for_tick(&self, py: Python<'_>) -> bool;
-    /// It waits for no tick any more.
+    /// The connection no longer waits for a tick.
     fn disarm(&self, py: Python<'_>);
-    /// Let the socket that it keeps open close, if it has nothing to write.
+    /// Let the socket close that the connection keeps open, if there is nothing to write.
     fn let_close(&self, py: Python<'_>) -> PyResult<()>;
 }
 
@@ -36,7 +37,7 @@ pub trait Ticked: Sync {
 #[derive(Clone, Copy)]
 pub struct Tick {
     pub now_ns: u64,
-    /// How many connections it is told.
+    /// How many connections are told of this tick.
     pub connections: usize,
     /// Whether the loop has nothing else to do.
     pub will_block: bool,
@@ -53,7 +54,7 @@ pub enum AfterTick {
     Rest,
 }
 
-/// A connection that waits for a tick, whatever its class: connections know their ticker.
+/// A connection that waits for a tick, whatever its class: a ticker does not know the classes.
 struct Waiting {
     object: Py<PyAny>,
     as_ticked: for<'a> fn(&'a Py<PyAny>, Python<'a>) -> &'a dyn Ticked,
@@ -74,9 +75,9 @@ impl Waiting {
         (self.as_ticked)(&self.object, py)
     }
 
-    /// One connection's failure must not keep the others' bytes back. KeyboardInterrupt and
-    /// SystemExit are left in `end`: the caller raises them when all are served. Returns whether
-    /// Python code was called.
+    /// Report an error of a write: one connection's failure must not keep the others' bytes back.
+    /// KeyboardInterrupt and SystemExit are left in `end`: the caller raises them when all connections
+    /// are served. Returns whether Python code was called.
     fn report(&self, py: Python<'_>, written: PyResult<bool>, end: &mut PyResult<()>) -> bool {
         written.unwrap_or_else(|error| {
             if error.is_instance_of::<PyException>(py) || end.is_err() {
@@ -100,7 +101,7 @@ impl Waiting {
 /// iteration, or one timer for all of them.
 #[pyclass(frozen, weakref, module = "tinygram._native")]
 pub struct Ticker {
-    /// A loop that does not tell us when an iteration ends, and is asked to call us in the next.
+    /// The loop, if it does not tell us when an iteration ends: it is asked to call us in the next one.
     asked_loop: Option<AskedLoop>,
     state: GilCell<State>,
 }
@@ -108,13 +109,13 @@ pub struct Ticker {
 #[derive(Default)]
 struct State {
     is_scheduled: bool,
-    /// Those that wait for the end of an iteration.
+    /// The connections that wait for the end of the iteration.
     armed: Vec<Waiting>,
-    /// Empty: memory for those that wait for the end of the next one.
+    /// Empty memory for the connections that wait for the end of the next iteration.
     spare: Vec<Waiting>,
-    /// Those that wait for a time.
+    /// The connections that wait for a time.
     timed: Vec<Waiting>,
-    /// Whether one of those may be due sooner than when it began to wait.
+    /// Whether a connection in `timed` may be due sooner than when it began to wait.
     has_sooner: bool,
     timer: Option<TimerFd>,
     timer_at_ns: Option<u64>,
@@ -145,8 +146,8 @@ impl Ticker {
         Ok(state.timer.as_ref().expect("just made").as_raw_fd())
     }
 
-    /// An iteration ends, and the loop may have more to do. The ticker itself is what the loop calls:
-    /// a bound method would be made for each call, or keep it alive as long as itself.
+    /// An iteration ends, and the loop may have more to do. The loop calls the ticker itself: a bound
+    /// method would be made for each call, or, if it were kept, keep the ticker alive.
     fn __call__(slf: &Bound<'_, Self>) -> PyResult<()> {
         slf.get().state.borrow(slf.py()).is_scheduled = false;
         let ended = slf.get().end_iteration(slf.py(), false);
@@ -156,8 +157,8 @@ impl Ticker {
         ended.map(drop)
     }
 
-    /// An iteration ends, and the next begins with what is ready: (descriptor, 1 for reading + 2
-    /// for writing), after `timeout_s` at the latest, `None`: whenever that is.
+    /// An iteration ends. Waits until descriptors are ready, for `timeout_s` seconds at most (`None`: as
+    /// long as it takes), and returns them: (descriptor, 1 for reading + 2 for writing).
     #[pyo3(signature = (epoll_fd, timeout_s))]
     fn select(
         &self,
@@ -178,7 +179,7 @@ impl Ticker {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {
                     py.check_signals()?;
                     if self.is_armed(py) {
-                        // A signal handler wrote: return, so that an iteration sends it now.
+                        // A signal handler sent a message: return, so that an iteration writes it now.
                         return Ok(Vec::new());
                     }
                 }
@@ -192,7 +193,7 @@ impl Ticker {
         }
     }
 
-    /// The timer's time has come.
+    /// The timer has expired.
     fn on_timer(&self, py: Python<'_>) -> PyResult<()> {
         let mut timed = {
             let mut state = self.state.borrow(py);
@@ -203,11 +204,11 @@ impl Ticker {
             state.has_sooner = false;
             take(&mut state.timed)
         };
-        // Those that must wait longer wait for the timer again.
+        // Connections that must wait longer wait for the timer again.
         self.serve(py, &mut timed, true).map(drop)
     }
 
-    /// Write all that is held, whatever it waits for.
+    /// Write all that is held, whatever its connections wait for.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         let mut held = take(&mut self.state.borrow(py).armed);
         held.append(&mut self.state.borrow(py).timed);
@@ -220,7 +221,7 @@ impl Ticker {
         end
     }
 
-    /// In a child process: let close the sockets that are open only for what the parent holds.
+    /// In a child process: let the sockets close that are open only because of what the parent holds.
     fn let_close(&self, py: Python<'_>) -> PyResult<()> {
         let held: Vec<_> = {
             let state = self.state.borrow(py);
@@ -246,7 +247,7 @@ impl Ticker {
     fn __clear__(&self) {
         if let Some(mut state) = self.state.try_borrow() {
             let held = (take(&mut state.armed), take(&mut state.timed));
-            // What is dropped may call Python code.
+            // Dropping `held` may call Python code.
             drop(state);
             drop(held);
         }
@@ -264,14 +265,14 @@ impl Ticker {
         Self::want_tick(slf)
     }
 
-    /// When the iteration ends, tick those that wait for a time, too: one of them is due sooner by
-    /// now. That is once per iteration at most, however many messages came in it.
+    /// When the iteration ends, also tick the connections that wait for a time: one of them is due sooner
+    /// by now. This happens once per iteration at most, however many messages came in it.
     pub fn look_again(slf: &Bound<'_, Self>) -> PyResult<()> {
         slf.get().state.borrow(slf.py()).has_sooner = true;
         Self::want_tick(slf)
     }
 
-    /// Whether it knows when the loop is about to wait.
+    /// Whether the ticker knows when the loop is about to wait.
     pub fn tells_rests(&self) -> bool {
         self.asked_loop.is_none()
     }
@@ -289,14 +290,14 @@ impl Ticker {
         })
     }
 
-    /// Whether something is to do when the iteration ends.
+    /// Whether there is something to do when the iteration ends.
     fn is_armed(&self, py: Python<'_>) -> bool {
         let state = self.state.borrow(py);
         state.has_sooner || !state.armed.is_empty()
     }
 
-    /// `will_block`: the loop has nothing else to do. Returns whether Python code was called, so
-    /// that it may have now.
+    /// Tick the connections that wait for the iteration's end. `will_block`: the loop has nothing else to
+    /// do. Returns whether Python code was called, which may have given the loop something to do.
     fn end_iteration(&self, py: Python<'_>, will_block: bool) -> PyResult<bool> {
         let mut waiting = {
             let mut state = self.state.borrow(py);
@@ -312,7 +313,7 @@ impl Ticker {
         ended
     }
 
-    /// Tick each, and keep those that hold on; none is left in `waiting`.
+    /// Tick each connection, and keep those that hold on; none is left in `waiting`.
     fn serve(
         &self,
         py: Python<'_>,
@@ -365,7 +366,8 @@ impl Ticker {
     }
 }
 
-/// No earlier than asked, as `selectors` has it; an iteration a week is no burden.
+/// The timeout in milliseconds, rounded up as `selectors` does; a week at most, for an iteration a week
+/// is no burden.
 fn milliseconds(timeout_s: f64) -> i32 {
     const WEEK_MS: f64 = 7.0 * 86_400e3;
     (timeout_s * 1e3).ceil().clamp(0.0, WEEK_MS) as i32

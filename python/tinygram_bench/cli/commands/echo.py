@@ -49,7 +49,8 @@ from tinygram_bench.workloads.echo.run import Echo
 
 _SWEPT: tuple[Parameter, ...] = ("hold", "size", "rtt")
 _MAX_WORKERS = 256
-"""A worker takes two descriptors of a library server; writes to 1,024 of them can be counted."""
+"""With a library server, each worker's connection takes two descriptors there, and a process may
+usually have 1,024."""
 _MAX_DEPTH = 65_536
 _MAX_BUFFER_BYTES = 16 << 20
 _MAX_IN_FLIGHT_BYTES = 1 << 30

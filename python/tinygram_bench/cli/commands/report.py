@@ -118,7 +118,7 @@ def _hand_on(
 ) -> None:
     if svg:
         store.make_folder(svg, _EXAMPLE_FOLDER)
-    # Where programs read standard output, nothing else goes there.
+    # Where programs read standard output, nothing else is printed there.
     is_read = is_markdown or STANDARD_OUTPUT in outputs.values()
     told_on = sys.stderr if is_read else sys.stdout
     for option, path in outputs.items():
@@ -140,7 +140,7 @@ def _hand_on(
 
 
 _Made = tuple[str, str]
-"""A text, and what a reader of it must know: what it has. Empty: nothing."""
+"""A text, and what its reader must know about its content (empty: nothing)."""
 
 
 def _page(results: Sequence[Named]) -> _Made:
@@ -180,7 +180,7 @@ _MADE: dict[str, Callable[[Sequence[Named]], _Made]] = {
     "--csv": _csv,
     "--hlog": _hlog,
 }
-"""The option → what makes the text that goes to its file, and tells what to know of it."""
+"""Option → the function that makes the text for its file, with what its reader must know."""
 
 
 def _draw(results: Sequence[Named], folder: Path) -> int:
@@ -193,7 +193,7 @@ def _draw(results: Sequence[Named], folder: Path) -> int:
 
 
 def _check(outputs: dict[str, Path], files: Sequence[Path], markdown: bool) -> None:
-    """Raise UsageError unless every output can be written, and none is in another's place."""
+    """Raise UsageError unless every output can be written, each to a file of its own."""
     asked = [*outputs.items(), *([("--markdown", STANDARD_OUTPUT)] if markdown else [])]
     places: dict[Path, str] = {}
     for option, path in asked:
@@ -215,7 +215,7 @@ def _example(option: str) -> str:
 
 
 def _check_drawn(results: Sequence[Named], options: Sequence[str]) -> None:
-    """Raise UsageError where what has several workloads is to be drawn, or written as a report."""
+    """Raise UsageError where a result of `trust` is to be drawn, or written as a report."""
     of_trust = [each.name for each in results if _is_of_trust(each.result)]
     for option in options:
         if of_trust and option != "--hlog":
@@ -231,7 +231,7 @@ def _is_of_trust(result: Result) -> bool:
 
 
 def _loaded(files: Sequence[Path]) -> tuple[Named, ...]:
-    """Every result of the files, summed up, each with a name of its own. Raises UsageError."""
+    """All results of the files, summed up, each with a unique name. Raises UsageError."""
     results: dict[str, Named] = {}
     for file in files:
         for each in stored.load_all(file):
@@ -243,7 +243,7 @@ def _loaded(files: Sequence[Path]) -> tuple[Named, ...]:
 
 
 def _show(results: Sequence[Named], notes: bool) -> None:
-    """Print the reports, under names where there are several."""
+    """Print the reports, with names above them where there are several."""
     for at, each in enumerate(results):
         if len(results) > 1:
             print(f"{'' if at == 0 else chr(10)}{printable(each.name)}")

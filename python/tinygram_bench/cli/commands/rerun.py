@@ -89,7 +89,7 @@ def rerun(
         waits=wait,
     )
     code = measure_and_show(Asked(plan, workload, destination, manner))
-    # Also where a run failed, or after Ctrl-C: what is finished can be compared.
+    # Do this also where a run failed or after Ctrl-C: the finished runs can be compared.
     if destination.saved is not None and not quiet:
         pen.head(f"Since {file} ({earlier.started_at or 'at an unknown time'})")
         with stored.made_of(file):
@@ -98,9 +98,9 @@ def rerun(
 
 
 def _of_this_host(plan: Plan, workload: Workload, file: Path) -> Plan:
-    """The plan, whose cases that cannot run here are unavailable. Raises UsageError.
+    """The plan with the cases that cannot run here as unavailable ones. Raises UsageError.
 
-    What the file's host could not run stays out: there would be nothing to compare it with.
+    Cases that the file's host could not run stay out: there would be nothing to compare them with.
     """
     here, not_here = parted(plan.cases, workload.missing)
     if not_here and plan.sweep is not None:
@@ -113,12 +113,12 @@ def _of_this_host(plan: Plan, workload: Workload, file: Path) -> Plan:
 
 
 def _before(reason: str) -> str:
-    """A reason of the host on which a plan was first measured, however often it is since."""
+    """The reason, marked once as that of the host on which the plan was first measured."""
     return reason if reason.startswith(_BEFORE) else f"{_BEFORE}{reason}"
 
 
 def _workload_of(earlier: Result, file: Path) -> Workload:
-    """What runs the plan's cases. Raises UsageError where the file does not say enough."""
+    """The workload that runs the plan's cases. Raises UsageError where the file says too little."""
     names = {case.workload for case in earlier.plan.cases}
     remedy = "measure anew with the command of its workload"
     if not names:
@@ -148,15 +148,15 @@ def _workload_of(earlier: Result, file: Path) -> Workload:
 
 
 def was_awake(earlier: Result) -> bool:
-    """Whether cores were kept from sleeping, as `--awake` does; over links nobody needs to ask."""
+    """Whether cores were kept awake, as by `--awake`; over links that needs no option."""
     is_on_loopback = all(case.link == LOOPBACK for case in earlier.plan.cases)
     return is_on_loopback and earlier.environment.get("cpu_latency_limit_us") == 0
 
 
 def _refuse_commands(plan: Plan, file: Path) -> None:
-    """Raises UsageError where programs, or servers elsewhere, are named: others may have done so.
+    """Raise UsageError where the plan names programs or servers: its file may be from others.
 
-    A server of which only the address is known gets the load, whoever's it is.
+    A server of which only the address is known would get the load, whoever owns it.
     """
     told: dict[str, None] = {}
     for case in plan.cases:
@@ -175,7 +175,7 @@ def _refuse_commands(plan: Plan, file: Path) -> None:
 
 
 def _prepare_links(plan: Plan) -> None:
-    """See that the plan's links can be made here. Raises UsageError."""
+    """Prepare to make the plan's links here. Raises UsageError where that is impossible."""
     backends = [case.parameters.link_backend for case in plan.cases]
     named = next((each for each in backends if each is not None), DEFAULT_BACKEND)
     prepare(parse_links([case.link for case in plan.cases]), named)

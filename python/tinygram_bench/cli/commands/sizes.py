@@ -139,7 +139,7 @@ def sizes(
         return swept.asked_with(
             asked_length, plan_at, links, Sizes(asked.seed), destination, manner
         )
-    # The parts of a local round trip are on no link: once is enough.
+    # The parts of a local round trip involve no link, so that they are measured only once.
     plan = links.planned(
         asked, lambda each: plan_sizes(replace(each, has_local=local and each.link == asked.link))
     )

@@ -140,7 +140,7 @@ _IS_WRONG = (
 
 
 def _keep(floor: NoiseFloor | None) -> None:
-    """Keep it for other results, where that is possible."""
+    """Keep the noise floor for other results, if it can be stored."""
     if floor is None:
         return
     try:
@@ -150,10 +150,10 @@ def _keep(floor: NoiseFloor | None) -> None:
 
 
 def _order(plan: Plan, round: int, _finished: Sequence[Run]) -> Iterable[Case]:
-    """All loads in a random order; the case whose receiver is stopped only once.
+    """All loads in a random order; the case with a stopped receiver runs only in round 0.
 
-    Of those that run alone and in slices, half run alone before the slices of their load, and half
-    after them, so that both meet the same host.
+    Of the cases that run both alone and in slices, half run alone before the slices of their load
+    and half after them, so that both manners meet the same state of the host.
     """
     in_slices = {case.case_id: turns_of(case) for case in plan.cases}
     loads: dict[Hashable, tuple[list[Case], list[Case]]] = {}

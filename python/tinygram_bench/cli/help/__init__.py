@@ -1,4 +1,4 @@
-"""The command's words about itself: examples, shell completion, man pages and the version.
+"""What the command says about itself: examples, shell completion, man pages and the version.
 
-All are made from the command tree that `--help` is made from.
+All of them are made from the command tree that `--help` is made from.
 """

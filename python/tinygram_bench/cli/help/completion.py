@@ -1,6 +1,6 @@
 """`tinygram completion`: a script that completes command lines in a shell.
 
-The script has all names in it: a shell that completes does not start Python.
+The script has all names in it, so that completing a word does not start Python.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _zsh_values(parameter: Parameter) -> str:
 
 def _zsh_names(commands: Sequence[Command], command: Command) -> str:
     described = _described(commands, command)
-    # What zsh is told to be an option is offered after a hyphen alone.
+    # Zsh offers options only after a hyphen.
     options = _zsh_array(each for each in described if each[0].startswith("-"))
     offered = _zsh_array(each for each in described if not each[0].startswith("-"))
     files = " files=yes" if _takes_files(command) else ""
@@ -185,7 +185,7 @@ def _called(commands: Sequence[Command]) -> str:
 
 
 def _cases(commands: Sequence[Command], values: Callable[[Parameter], str]) -> str:
-    """What follows each option that takes a value: its values, or nothing where none is known."""
+    """What may follow each option that takes a value: its known values, or nothing."""
     return _lines(
         f"        {'|'.join(_quoted(f'{command.words} {name}') for name in each.names)}) "
         f"{values(each)}; return ;;"
@@ -220,7 +220,7 @@ def _subcommands(commands: Sequence[Command], command: Command) -> list[tuple[st
 
 
 def _quoted(text: str) -> str:
-    """One word in all three shells: without apostrophes, which each escapes in its own way."""
+    """One word in all three shells, without apostrophes, which each escapes in its own way."""
     return "'" + text.replace("'", "’").replace("\\", "/") + "'"
 
 

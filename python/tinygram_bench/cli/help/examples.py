@@ -1,4 +1,4 @@
-"""Two worked examples of each command: the end of its help and its man page, and tests run them."""
+"""Two examples of each command, which end its help and its man page, and which tests run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class Example(Struct, frozen=True):
-    """A command line, and what it answers."""
+    """A command line, and the question it answers."""
 
     line: str
     meaning: str
@@ -167,10 +167,10 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
         ),
     ),
 }
-"""By the words that call a command."""
+"""The words that call a command → its examples."""
 
 
 def epilog(words: str) -> str:
-    """The end of the help of the command that `words` call."""
+    """The examples as the end of the help of the command that `words` call."""
     blocks = [f"\b\n  {each.meaning}\n    {each.line}" for each in EXAMPLES[words]]
     return "\n\n".join(("Examples:", *blocks))

@@ -1,4 +1,4 @@
-"""What the kernel lets this process have: found by asking for it, and giving it back."""
+"""What the kernel lets this process have, which is found by asking for it and giving it back."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import os
 _IO_URING_SETUP = 425
 """The number of io_uring_setup(2) on every architecture but Alpha."""
 _PARAMS_BYTES = 120
-"""struct io_uring_params."""
+"""The size of struct io_uring_params."""
 _TUN = "/dev/net/tun"
 
 
 def io_uring_refusal() -> str | None:
-    """Why no io_uring can be made; None where one can."""
+    """The reason why no io_uring can be made; None where one can."""
     call = ctypes.CDLL(None, use_errno=True).syscall
     fd = call(_IO_URING_SETUP, 1, ctypes.create_string_buffer(_PARAMS_BYTES))
     if fd < 0:
@@ -25,7 +25,7 @@ def io_uring_refusal() -> str | None:
 
 
 def tun_refusal() -> str | None:
-    """Why no TUN device can be opened; None where one can."""
+    """The reason why no TUN device can be opened; None where one can."""
     try:
         os.close(os.open(_TUN, os.O_RDWR | os.O_CLOEXEC))
     except OSError as error:

@@ -1,4 +1,4 @@
-"""`tinygram man`: a page of the manual for each command (man(7): the macros of roff)."""
+"""`tinygram man`: a manual page for each command, written with the roff macros of man(7)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def name_of(command: Command) -> str:
 
 
 def page(command: Command, commands: Sequence[Command]) -> str:
-    """The page of one of `commands`, in ASCII: other characters are named as roff names them."""
+    """The page of one of `commands`, in ASCII: other characters become roff escapes."""
     return "\n".join((*_page(command, commands), ""))
 
 
@@ -93,7 +93,7 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """A line of roff that shows the text: nothing in it is a request or an escape."""
+    """A line of roff that shows the text as it is, without requests or escapes of its own."""
     text = " ".join(text.split()).replace("\\", "\\e").replace("-", "\\-").replace('"', "\\(dq")
     text = re.sub(r"[^\x00-\x7f]", lambda found: f"\\[u{ord(found[0]):04X}]", text)
     return f"\\&{text}" if text[:1] in (".", "'") else text

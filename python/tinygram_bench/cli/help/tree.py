@@ -1,4 +1,4 @@
-"""The command tree, as completion, man pages and reference pages read it."""
+"""The command tree, from which completion, man pages and reference pages are made."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ FILES: Final = "files"
 
 
 class Parameter(Struct, frozen=True):
-    """An option, or an argument, of a command.
+    """An option or an argument of a command.
 
-    `names`: what is typed, such as `--rounds`; of an argument its metavar alone. `usage` and
-    `meaning` are as `--help` has them. `values`: the known ones, or FILES where it is a path.
+    `names`: what is typed, such as `--rounds`; for an argument, only its metavar. `usage` and
+    `meaning` are as `--help` has them. `values`: the known values, or FILES for a path.
     """
 
     names: tuple[str, ...]
@@ -27,7 +27,7 @@ class Parameter(Struct, frozen=True):
 
 
 class Command(Struct, frozen=True):
-    """A command: `path` is all words that call it; `below` are the names of its subcommands."""
+    """A command: `path` has all words that call it, `below` the names of its subcommands."""
 
     path: tuple[str, ...]
     usage: str
@@ -38,12 +38,12 @@ class Command(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """What calls it, such as `tinygram serve rr`."""
+        """The words that call the command, such as `tinygram serve rr`."""
         return " ".join(self.path)
 
 
 def commands_of(root: Any, path: tuple[str, ...] = ("tinygram",)) -> Iterator[Command]:
-    """The command `root` of typer and all below it, each before those below it."""
+    """The typer command `root` and all commands below it, each before its own subcommands."""
     context = root.make_context(path[-1], [], resilient_parsing=True)
     below = getattr(root, "commands", {})
     about = cleandoc((root.help or "").replace("\b", "").replace("\f", ""))

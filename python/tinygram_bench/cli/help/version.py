@@ -16,7 +16,7 @@ _PACKAGES = ("tinygram", "tinygram-bench")
 
 
 def version_lines() -> Iterator[str]:
-    """What is said, a line a fact; the first is the version alone."""
+    """The output of `--version`, a line for each fact; the first line has only the version."""
     yield f"tinygram {tinygram.__version__}"
     yield f"python      {platform.python_implementation()} {platform.python_version()}"
     yield f"kernel      {platform.system()} {platform.release()} {platform.machine()}"
@@ -34,7 +34,7 @@ def version_lines() -> Iterator[str]:
 
 
 def _extras() -> dict[str, list[str]]:
-    """Extra → the packages that it asks for, as the metadata of our own packages says."""
+    """Extra → the packages that it requires, from the metadata of our own packages."""
     found: dict[str, list[str]] = {}
     for package in _PACKAGES:
         for requirement in importlib.metadata.requires(package) or ():

@@ -1,7 +1,7 @@
 """The network of a run's connection: a namespace of its own where that is permitted.
 
-Nobody else's traffic is then in the kernel's counters, and no port is taken. The namespace is held
-by descriptors only: it goes with its last process, also after a kill.
+The kernel's counters then have no other traffic, and no port is taken. The namespace is held only
+by descriptors: it ends with its last process, also after a kill.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _NOT_HERE = (errno.EPERM, errno.ENOSPC, errno.EINVAL, errno.ENOSYS, errno.ENOENT
 
 
 class Network(Struct, frozen=True):
-    """A place to start processes in; `home` and `inside` are None where it is the host's."""
+    """A network in which processes are started; `home` and `inside` are None for the host's own."""
 
     home: int | None = None
     inside: int | None = None
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Processes that the block starts begin in this network; nothing in it is interrupted."""
+        """Have processes that the block starts begin in this network; it is not interrupted."""
         with INTERRUPTS.held():
             if self.home is None or self.inside is None:
                 yield
@@ -42,20 +42,20 @@ class Network(Struct, frozen=True):
 
     @property
     def is_private(self) -> bool:
-        """Whether nobody else's traffic is in it."""
+        """Whether the network has no other traffic."""
         return self.inside is not None
 
 
 def drawn_host() -> str:
-    """A random one of the 2²⁴ addresses of loopback, except those that others use."""
-    # Most processes that know networks draw none.
+    """A random one of the 2²⁴ addresses of loopback, except those that other programs may use."""
+    # Imported only here: most processes that import this module draw none.
     import secrets
 
     return ".".join(["127", *(str(2 + secrets.randbelow(253)) for _ in range(3))])
 
 
 def is_own_address(host: str) -> bool:
-    """Whether it is an address of the calling thread's network: loopback leads there."""
+    """Whether `host` is an address of the calling thread's network, reached over loopback."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.bind((host, 0))

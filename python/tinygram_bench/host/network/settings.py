@@ -1,5 +1,6 @@
-"""What the kernel has connections do, in the calling thread's network: how they control congestion,
-and whether they keep their window at rest.
+"""Kernel settings of connections in the calling thread's network.
+
+They are congestion control, and whether connections keep their window at rest.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 
 def own_congestion_control() -> str:
-    """The default of programs in the calling thread's network that ask for none."""
+    """The default congestion control in the calling thread's network."""
     return _CONGESTION_CONTROL.read_text().strip()
 
 
 def set_congestion_control(name: str) -> None:
-    """Give it to what starts in the calling thread's network, which must be a private one.
+    """Set the default congestion control of the calling thread's network, which must be private.
 
-    Most programs take the one that is the network's own. Raises PermissionError where the kernel
-    keeps it from networks that are not the host's (tcp_allowed_congestion_control), or where
-    /proc/sys may only be read, as in most containers.
+    Most programs use the network's default. Raises PermissionError where the kernel denies this one
+    to networks other than the host's (tcp_allowed_congestion_control), or where /proc/sys is
+    read-only, as in most containers.
     """
     try:
         _CONGESTION_CONTROL.write_text(name)
@@ -41,8 +42,8 @@ def set_congestion_control(name: str) -> None:
 def keep_windows() -> bool:
     """Have connections of the calling thread's network keep their congestion window at rest.
 
-    Otherwise it starts anew after a rest that is longer than the retransmission timeout (RFC 2861).
-    The network must be a private one. False where that is not permitted.
+    Otherwise the window starts anew after a rest that is longer than the retransmission timeout
+    (RFC 2861). The network must be private. False where that is not permitted.
     """
     try:
         _RESTARTS.write_text("0")
@@ -54,9 +55,9 @@ def keep_windows() -> bool:
 def permitted_congestion_control(asked: str | None, *, is_elsewhere: bool = False) -> str:
     """The congestion control of the sockets of both sides, in every case.
 
-    `asked`; without it the first of CUBIC, Reno and the network's own that this user may have, and
-    where one side `is_elsewhere`, on a host whose server has no rights, that everybody may.
-    Raises UsageError where what was asked for is unknown or not permitted.
+    That is `asked`, or without it the first of CUBIC and Reno that this user may have, and every
+    user where one side `is_elsewhere`, on a host whose server has no rights; or else the network's
+    default. Raises UsageError where the result is unknown or not permitted.
     """
     if asked is None:
         for name in UNPACED_CONGESTION_CONTROLS:
@@ -88,12 +89,12 @@ def check_congestion_control(name: str) -> None:
 
 
 def allowed_congestion_controls() -> list[str]:
-    """Those that users without rights may choose."""
+    """The congestion controls that users without rights may choose."""
     return _names(_ALLOWED)
 
 
 def _refusal(name: str) -> int | None:
-    """The error number with which the kernel refuses it to a socket; None: it does not."""
+    """The errno with which the kernel refuses a socket this congestion control; None: none."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         try:
             probe.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, os.fsencode(name))

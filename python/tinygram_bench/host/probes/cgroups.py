@@ -1,7 +1,8 @@
-"""The CPU quota of the control group that this process is in, and how often it stopped the group.
+"""The CPU quota of this process's control group, and how often it stopped the group.
 
-Version 2 (`cpu.max`) and version 1 (`cpu.cfs_quota_us`), of the group and of those around it: a
-container's quota is often that of a group above. What cannot be read counts as no quota.
+It is read in version 2 (`cpu.max`) and version 1 (`cpu.cfs_quota_us`), for the group and those
+around it: a container's quota is often that of a group above. What cannot be read counts as no
+quota.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _MOUNTS = {
     1: ("sys/fs/cgroup/cpu", "sys/fs/cgroup/cpu,cpuacct"),
     2: ("sys/fs/cgroup", "sys/fs/cgroup/unified"),
 }
-"""Version → where systems mount it, below the file system's root."""
+"""Version → where systems mount its control groups, below the file system's root."""
 
 
 class Throttling(Struct, frozen=True):
@@ -39,7 +40,7 @@ def cpu_quota_cores(root: Path = Path("/")) -> float | None:
 
 
 def throttling(root: Path = Path("/")) -> Throttling | None:
-    """The sum over all groups with a quota; None where there is none."""
+    """The sum over all groups with a quota; None where none has a quota that can be read."""
     found = [_throttling(group) for group in _groups(root) if _quota_cores(group) is not None]
     readable = [each for each in found if each is not None]
     if not readable:
@@ -50,7 +51,7 @@ def throttling(root: Path = Path("/")) -> Throttling | None:
 
 
 def _groups(root: Path) -> Iterator[Path]:
-    """The folders of this process's groups, and of those around them, as far as they are seen.
+    """The folders of this process's groups, and of groups around them, as far as they are visible.
 
     A container may see its own group as the whole, whatever its path outside.
     """
@@ -64,7 +65,7 @@ def _groups(root: Path) -> Iterator[Path]:
         if version == 1 and "cpu" not in controllers.split(","):
             continue
         inside = Path(path.lstrip("/"))
-        # Each of them may be a link to another one.
+        # Each mount may be a link to another one.
         for mount in {(root / mount).resolve() for mount in _MOUNTS[version]}:
             for group in (inside, *inside.parents):
                 if (mount / group / "cpu.stat").exists():

@@ -1,7 +1,7 @@
 """The environment that a result was measured in; it travels with the result.
 
-Law: what cannot be read here is null, never an error, and nothing names the host or its user. To
-add a fact, add a line to a table.
+Law: a fact that cannot be read here is None, never an error, and no fact names the host or its
+user. To add a fact, add a line to a table.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tinygram_bench.host.urgent import may_be_urgent
 from tinygram_bench.tls.kernel import kernel_tls_refusal
 
 Reader = Callable[[Path], Any]
-"""Reads one fact below the given root directory; may raise what `_UNKNOWN` lists."""
+"""Reads one fact below the given root directory; may raise the errors in `_UNKNOWN`."""
 
 _UNKNOWN = (OSError, ValueError, LookupError, ImportError)
 
@@ -76,9 +76,9 @@ _CLOCKSOURCE = "sys/devices/system/clocksource/clocksource0/current_clocksource"
 
 
 def environment(congestion_control: str, root: Path = Path("/")) -> dict[str, Any]:
-    """Everything known about this host now; `congestion_control` is the one the runs pin.
+    """Everything known about this host now; `congestion_control` is that of the runs.
 
-    Values are JSON values, null where unknown. `sysctls` are texts as the kernel shows them.
+    Values are JSON values, None where unknown. `sysctls` are texts as the kernel shows them.
     `root` stands for the file system in tests.
     """
     facts = facts_named(_READERS, root)
@@ -87,7 +87,7 @@ def environment(congestion_control: str, root: Path = Path("/")) -> dict[str, An
 
 
 def facts_named(names: Iterable[str], root: Path = Path("/")) -> dict[str, Any]:
-    """These facts of `environment` alone."""
+    """Only these facts of `environment`, by name."""
     return {name: _read(_READERS[name], root) for name in names}
 
 
@@ -125,7 +125,7 @@ def _openssl() -> str:
 
 
 def _version(package: str) -> str:
-    # Slow to import; only measuring needs it.
+    # Imported only here: it is slow to import, and only measuring needs it.
     import importlib.metadata
 
     return importlib.metadata.version(package)
@@ -142,7 +142,7 @@ def _kernel_hz(root: Path) -> int:
 
 
 def _cpu_latency_limit_us(root: Path) -> int:
-    """What idle cores may take to wake up at most; 0: they poll (`tinygram_bench.host.awake`)."""
+    """The most that idle cores may take to wake up; 0: they poll (`tinygram_bench.host.awake`)."""
     with (root / "dev/cpu_dma_latency").open("rb", buffering=0) as device:
         return int.from_bytes(device.read(4), "little", signed=True)
 

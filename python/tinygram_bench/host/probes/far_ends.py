@@ -1,6 +1,6 @@
-"""What the kernel knows of the far ends of a process's connections, if they are on this machine.
+"""What the kernel knows of the far ends of a process's connections that stay on this machine.
 
-A server's host may be another network namespace, and is asked there (sock_diag(7)).
+A server may be in another network namespace, and is asked for there (sock_diag(7)).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tinygram_bench.host.probes.owners import sockets_of
 def congestion_controls(pid: int, port: int, near: Network, far: Network) -> tuple[str, ...]:
     """The congestion controls of the far ends of a process's connections to `port`, sorted.
 
-    Empty where that is not known: the far ends are on another machine, behind an address
+    Empty where they are not known: the far ends are on another machine or behind an address
     translation, or the kernel tells nothing.
     """
     try:

@@ -1,4 +1,4 @@
-"""The kernel's TCP counters of a network namespace, which are a run's own where it is private."""
+"""The kernel's TCP counters of a network namespace; in a private one they are a run's own."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ KERNEL_COUNTERS = {
 """Counters of both ends of a run; the names are the kernel's own (snmp_counter.rst)."""
 
 Counted = dict[str, int] | None
-"""Each of KERNEL_COUNTERS; None where others' traffic is in them."""
+"""Each of KERNEL_COUNTERS; None where they include other traffic."""
 
 CounterFds = tuple[int, ...] | None
 """What is read beside the counters of a run's own host: the descriptors that `open_counters` opened
-on its far host, () where there is one host. None: nothing is, others' traffic is in them."""
+on its other host, () where there is one host. None: no counters are read, because they include
+other traffic."""
 
 
 def counters_here(counter_fds: CounterFds) -> Counted:
-    """The counters now, of the network that this thread is in, and of the far host with them."""
+    """The counters of this thread's network now, with those of the other host added."""
     return None if counter_fds is None else _counters(counter_fds)
 
 
@@ -43,14 +44,14 @@ def counters_in(network: Network, counter_fds: CounterFds) -> Counted:
 
 
 def counted_between(before: Counted, after: Counted) -> dict[str, int | None]:
-    """By how much each has grown; null where that is not known."""
+    """By how much each counter has grown; None where that is not known."""
     if before is None or after is None:
         return dict.fromkeys(KERNEL_COUNTERS)
     return {name: count - before[name] for name, count in after.items()}
 
 
 def _counters(counter_fds: Sequence[int]) -> dict[str, int]:
-    """The counters by name; 0 for one that this kernel does not know."""
+    """The counters by name; 0 for a counter that this kernel does not have."""
     found: dict[tuple[str, str], int] = {}
     tables = [_text(path) for path in _FILES]
     tables += [os.pread(fd, _READ_BYTES, 0).decode() for fd in counter_fds]
@@ -65,13 +66,13 @@ def _counters(counter_fds: Sequence[int]) -> dict[str, int]:
 
 
 def _text(path: str) -> str:
-    """Without pathlib, which a sender and a receiver start sooner without."""
+    """A file's text, read without pathlib, so that senders and receivers start sooner."""
     with open(path) as file:
         return file.read()
 
 
 def open_counters() -> tuple[int, ...]:
-    """Descriptors of this thread's namespace's counters: they stay those of this namespace.
+    """Descriptors of the counters of this thread's namespace; they stay with this namespace.
 
     A process that has them can read them without the right to enter the namespace.
     """

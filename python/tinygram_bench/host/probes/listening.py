@@ -1,4 +1,4 @@
-"""Whether a program that does not report it listens; found out without connecting to it."""
+"""Finds out whether a program listens that does not report it, without connecting to it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _ELSEWHERE_S = 2.0
 
 
 def is_listening(pid: int, port: int, *, by_itself: bool = False) -> bool:
-    """Whether there is a listener on the port in the network of a process, on any address.
+    """Whether there is a listener on the port, on any address, in the network of a process.
 
-    `by_itself`: one that the process itself has open, and none of its children.
+    `by_itself`: only listeners of the process itself count, not those of its children.
     """
     try:
         own = list(sockets_of(pid)) if by_itself else None
@@ -26,10 +26,10 @@ def is_listening(pid: int, port: int, *, by_itself: bool = False) -> bool:
 
 
 def wait_listening(server: Worker, port: int, seconds: float, *, by_itself: bool = False) -> None:
-    """Sleep until there is such a listener.
+    """Sleep until there is a listener as for `is_listening`.
 
-    Raises RunError when the server ends before, `seconds` have passed, or it has listened on
-    another port for 2 s, and not on this one.
+    Raises RunError when the server ends before that, `seconds` have passed, or it has listened only
+    on another port for 2 s.
     """
     give_up_s = time.monotonic() + seconds
     right_until_s = give_up_s

@@ -1,4 +1,4 @@
-"""Which process has a socket: the links in /proc/PID/fd (proc_pid_fd(5))."""
+"""Finds which process has a socket, by the links in /proc/PID/fd (proc_pid_fd(5))."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from tinygram_bench.host.probes.sockets import Owner
 
 MAX_DESCRIPTORS = 200_000
-"""The most that a search through all processes looks at: some tenths of a second."""
+"""The most descriptors in a search through all processes: that takes some tenths of a second."""
 
 _SOCKET = re.compile(r"socket:\[([0-9]{1,20})\]")
 _GONE = (FileNotFoundError, ProcessLookupError)
@@ -19,7 +19,8 @@ _GONE = (FileNotFoundError, ProcessLookupError)
 def sockets_of(pid: int) -> dict[int, int]:
     """The sockets that a process has open: inode → descriptor.
 
-    Raises ProcessLookupError when there is no such process, PermissionError when it is another's.
+    Raises ProcessLookupError when there is no such process, PermissionError when it is another
+    user's.
     """
     try:
         return {inode: fd for fd, inode in _descriptors_of(pid) if inode is not None}
@@ -28,7 +29,7 @@ def sockets_of(pid: int) -> dict[int, int]:
 
 
 def owners_of(inodes: Collection[int]) -> dict[int, Owner]:
-    """The first process that is found for each socket; none for others' that may not be seen."""
+    """The first process found for each socket; other users' processes may not be visible."""
     wanted = set(inodes) - {0}
     found: dict[int, Owner] = {}
     looked_at = 0
@@ -42,7 +43,7 @@ def owners_of(inodes: Collection[int]) -> dict[int, Owner]:
                     wanted.remove(inode)
                     found[inode] = Owner(pid, name_of(pid), fd)
         except (*_GONE, PermissionError):
-            continue  # It has ended, or is another user's.
+            continue  # The process has ended, or is another user's.
     return found
 
 
@@ -61,11 +62,11 @@ def _processes() -> Iterator[int]:
 
 
 def _descriptors_of(pid: int) -> Iterator[tuple[int, int | None]]:
-    """Each descriptor, and the inode of the socket that it is, if it is one."""
+    """Each descriptor of a process, and the socket's inode if it is a socket."""
     folder = f"/proc/{pid}/fd"
     for name in os.listdir(folder):
         try:
             socket = _SOCKET.fullmatch(os.readlink(f"{folder}/{name}"))
         except _GONE:
-            continue  # Closed since it was listed; or the process ended, which the next call tells.
+            continue  # Closed since it was listed; or the process ended, which the next call shows.
         yield int(name), None if socket is None else int(socket[1])

@@ -1,7 +1,7 @@
 """Samples of what the kernel held of a run's connections while it ran: `--probe 10ms`.
 
-A thread without Python, in the bench's own process, asks at even intervals (crates/load,
-src/diag). It takes time from the cores of the run, which the run's warnings tell.
+A native thread in the bench's own process asks the kernel at even intervals (crates/load,
+src/diag). It takes time from the cores of the run, which a warning of the run tells.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from tinygram_bench.model.units import format_duration_ns
 
 
 class RunProbe:
-    """Samples beside one run; without an interval it does nothing."""
+    """Samples during one run; without an interval it does nothing."""
 
     def __init__(self, port: int, interval_ns: int | None, has_server: bool = True) -> None:
         """Start sampling the connections to `port` of the calling thread's network.
 
-        `has_server`: whether the server is in that network; else nothing is said of its side.
+        `has_server`: whether the server is in that network; otherwise its side is left out.
         """
         self._interval_ns = interval_ns
         self._has_server = has_server
@@ -38,7 +38,7 @@ class RunProbe:
                 self._refusal = str(error)
 
     def added_to(self, run: Run, start_ns: int) -> Run:
-        """End sampling; the run with its samples from its start at `start_ns` to its end."""
+        """End sampling; return the run with its samples from `start_ns` to its end."""
         if self._interval_ns is None:
             return run
         if self._probe is None:
@@ -64,14 +64,14 @@ class RunProbe:
         )
 
     def stop(self) -> None:
-        """End sampling, if it goes on."""
+        """End sampling, if it has not ended yet."""
         self._probe = None
 
 
 def samples_between(
     columns: dict[str, list[int]], start_ns: int, end_ns: int, interval_ns: int
 ) -> Samples:
-    """The samples of a run, whose times count from its start."""
+    """The samples between two times; their own times then count from `start_ns`."""
     times = columns["at_ns"]
     within = [index for index, at_ns in enumerate(times) if start_ns <= at_ns <= end_ns]
     kept = {name: tuple(values[index] for index in within) for name, values in columns.items()}
@@ -80,7 +80,7 @@ def samples_between(
 
 
 def without_server(columns: dict[str, list[int]]) -> dict[str, list[int]]:
-    """The client's columns: of a server on another host nothing is known, which is not 0."""
+    """Only the client's columns: of a server on another host nothing is known, which is not 0."""
     return {
         name: values
         for name, values in columns.items()
@@ -96,7 +96,7 @@ def _warned(run: Run, code: str, message: str) -> Run:
 def probing(
     interval_ns: int | None, port: int, network: Network, has_server: bool = True
 ) -> Iterator[RunProbe]:
-    """A probe of the connections to `port` in `network`; it ends with the block at the latest."""
+    """A probe of connections to `port` in `network`, which ends with the block at the latest."""
     with network.entered():
         probe = RunProbe(port, interval_ns, has_server)
     try:

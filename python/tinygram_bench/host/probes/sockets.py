@@ -1,6 +1,6 @@
 """What the kernel holds of TCP connections and listeners at one instant, as values.
 
-Laws: units are last in the names; what is not known here is null. The kernel's own words are in
+Laws: units are last in the names; what is not known here is None. The kernel's own words are in
 tcp(7), sock_diag(7) and linux/tcp.h (`struct tcp_info`); counters start with the connection.
 """
 
@@ -10,7 +10,7 @@ from tinygram_bench.model.value import Value
 
 
 class Owner(Value, frozen=True):
-    """A process that has a socket as its descriptor `fd`; several may, the first that is found."""
+    """A process that has a socket as its descriptor `fd`; of several the first one found."""
 
     pid: int
     name: str
@@ -20,10 +20,10 @@ class Owner(Value, frozen=True):
 class Connection(Value, frozen=True):
     """One end of a connection.
 
-    `send_queue_bytes` are `unsent_bytes` and `unacknowledged_bytes` together. Null are, from
+    `send_queue_bytes` are `unsent_bytes` and `unacknowledged_bytes` together. None are: from
     /proc/net/tcp, all but the queues, the timer and the congestion window; with an older kernel,
     what it does not know; `is_nodelay` and `is_corked` where the owner may not be asked.
-    `sent_bytes` and `data_segments_sent` count again what is sent again.
+    `sent_bytes` and `data_segments_sent` include retransmissions.
     """
 
     local: str
@@ -73,7 +73,7 @@ class Connection(Value, frozen=True):
 
     @property
     def bytes_per_segment(self) -> float | None:
-        """How full the segments were that carried data; those sent again count twice."""
+        """The mean bytes of a segment with data; segments sent again count again."""
         if self.sent_bytes is None or not self.data_segments_sent:
             return None
         return self.sent_bytes / self.data_segments_sent
@@ -83,8 +83,8 @@ class Listener(Value, frozen=True):
     """A socket that accepts connections.
 
     `accept_queue_connections` wait to be accepted; when more than `backlog_connections` would, the
-    kernel drops the client's segments. Of `half_open_connections` the SYN was answered, and nothing
-    came yet.
+    kernel drops the client's segments. `half_open_connections` are those whose SYN was answered,
+    with nothing received since.
     """
 
     local: str

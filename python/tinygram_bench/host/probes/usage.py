@@ -1,4 +1,4 @@
-"""CPU time, context switches, writes and segments that a sender used between two marks."""
+"""The CPU time, context switches, writes and segments of a sender between two marks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COUNTED = ("data_segments", "segments_out", "segments_in", "retransmits")
 
 
 class Mark(Struct, frozen=True):
-    """Totals so far: the figures are the difference of two marks."""
+    """Totals so far; counters are the difference of two marks."""
 
     cpu_ns: int
     voluntary_context_switches: int
@@ -34,7 +34,7 @@ class Mark(Struct, frozen=True):
     ) -> Mark:
         """The totals of this process and its children now; `probes` are its connections.
 
-        CPU time is taken last: what the mark itself takes is before the start.
+        CPU time is read last, so that what the mark itself takes is before the start.
         """
         writes, instructions, calls, connection, kernel = _counted(probes, counter_fds)
         return Mark(*_used(child_pids), writes, instructions, calls, connection, kernel)
@@ -43,13 +43,13 @@ class Mark(Struct, frozen=True):
     def at_end(
         probes: Sequence[socket.socket], child_pids: Sequence[int], counter_fds: CounterFds
     ) -> Mark:
-        """The same, CPU time first: what the mark itself takes is after the end."""
+        """The same, with CPU time read first: what the mark itself takes is after the end."""
         used = _used(child_pids)
         writes, instructions, calls, connection, kernel = _counted(probes, counter_fds)
         return Mark(*used, writes, instructions, calls, connection, kernel)
 
     def since(self, earlier: Mark) -> dict[str, int | None]:
-        """Named counters of what was used between two marks; null: not counted here."""
+        """Named counters of what was used between two marks; None: not counted here."""
         counters: dict[str, int | None] = {
             "cpu_ns": self.cpu_ns - earlier.cpu_ns,
             "voluntary_context_switches": self.voluntary_context_switches
@@ -84,7 +84,7 @@ def _used(child_pids: Sequence[int]) -> tuple[int, int, int]:
 def _counted(
     probes: Sequence[socket.socket], counter_fds: CounterFds
 ) -> tuple[tuple[int, int, int] | None, int | None, CallTimes | None, dict[str, int], Counted]:
-    """Writes, instructions, the times of calls, the connection's counters and the kernel's."""
+    """Writes, instructions, the times of calls, the connections' counters and the kernel's."""
     return (
         _native.write_counts(),
         _native.instructions(),
@@ -95,7 +95,7 @@ def _counted(
 
 
 def _connections_counted(probes: Sequence[socket.socket]) -> dict[str, int]:
-    """What TCP_INFO counted of all connections together; their state is that of the first."""
+    """The TCP_INFO counters of all connections together, with the state of the first one."""
     found = dict(_native.tcp_info(probes[0].fileno()))
     for probe in probes[1:]:
         state = dict(_native.tcp_info(probe.fileno()))

@@ -1,6 +1,6 @@
-"""What makes links: one file per backend, with `probe()` and `up(spec, seed)`.
+"""The backends, which make links: one file each, with `probe()` and `up(spec, seed)`.
 
-To add one: a module with both, and its line in `BACKENDS`.
+To add one, write a module with both, and add its line to `BACKENDS`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from tinygram_bench.links.spec import LinkSpec
 class Backend(Struct, frozen=True):
     """`probe` tries, in a throwaway namespace, what `up` needs; `up` raises OSError or RunError.
 
-    `up(spec, seed)`: a link for the length of a `with` block; `seed` is that of its losses.
+    `up(spec, seed)`: a link for the length of a `with` block; `seed` is for its losses and jitter,
+    and netem ignores it.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""`loopback`: nothing between, both ends in one network, as `tinygram` measures by default."""
+"""`loopback`: nothing between the ends, which are in one network; `tinygram`'s default."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def probe() -> Permission:
 
 @contextmanager
 def up(_spec: LinkSpec, _seed: int) -> Iterator[Link]:
-    """A network of the run's own, the host's where that is not permitted."""
+    """A network of the run's own, or the host's where that is not permitted."""
     with private_network() as network:
         if network.is_private:
             yield Link(network, network, counter_fds=(), counter_fds_of_far=())

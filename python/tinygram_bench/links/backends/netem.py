@@ -1,9 +1,9 @@
 """`netem`: the kernel's own emulator on a veth pair, where the kernel has it (tc-netem(8)).
 
-Its delay is not calibrated: what the host adds to a round trip is told in the facts, and warned of.
-The queue of netem holds what is on the way, too, so its limit is both together, and it counts
-packets: short ones find it full sooner. With jitter and without a bandwidth netem lets packets
-overtake each other.
+Its delay is not calibrated: what the host adds to a round trip is in the facts, with a warning. The
+queue of netem also holds packets on their way, so its limit is for both together, and counts
+packets: short ones fill it sooner. With jitter and without a bandwidth, netem lets packets overtake
+each other.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from tinygram_bench.processes.interrupts import INTERRUPTS
 from tinygram_bench.processes.workers import RunError
 
 _FRAME_HEADER_BYTES = 14
-"""The part of ETHERNET_BYTES that netem counts anyway."""
+"""The part of ETHERNET_BYTES that netem already counts."""
 _MOST_PACKETS = 1_000_000
 _LIMIT_S = 10.0
 
 
 def probe() -> Permission:
-    """Delay a device in a throwaway namespace."""
+    """Try to delay a device in a throwaway namespace."""
     for program in ("tc", "ip"):
         if shutil.which(program) is None:
             return Permission(False, f"{program}(8) is not installed", "install iproute2")
@@ -60,7 +60,7 @@ def probe() -> Permission:
 
 @contextmanager
 def up(spec: LinkSpec, _seed: int) -> Iterator[Link]:
-    """Two hosts, a pair, and netem at both ends of it. Raises OSError and RunError."""
+    """Two hosts, a veth pair, and netem at both of its ends. Raises OSError and RunError."""
     with ExitStack() as stack:
         with INTERRUPTS.held():
             hosts = stack.enter_context(two_hosts())
@@ -79,7 +79,7 @@ def up(spec: LinkSpec, _seed: int) -> Iterator[Link]:
 
 
 def ping_pong_spec(spec: LinkSpec) -> LinkSpec:
-    """The link while a ping-pong is on it, as the relay's is: no jitter, not too long or slow."""
+    """The link for a ping-pong, as with the relay: no jitter or loss, and not too long or slow."""
     bits_per_s = spec.bandwidth_bits_per_s
     return replace(
         spec,
@@ -91,7 +91,7 @@ def ping_pong_spec(spec: LinkSpec) -> LinkSpec:
 
 
 def ping_pong_rtt_ns(spec: LinkSpec) -> int:
-    """The round trip that `round_trip_facts` should find."""
+    """The round trip that `round_trip_facts` should find, in ns."""
     if spec.bandwidth_bits_per_s is None:
         return spec.rtt_ns
     bits = (PING_PONG_BYTES + ETHERNET_BYTES) * 8
@@ -101,7 +101,7 @@ def ping_pong_rtt_ns(spec: LinkSpec) -> int:
 def netem_options(spec: LinkSpec) -> list[str]:
     """The words of `tc qdisc add dev DEVICE root` for one direction.
 
-    Our jitter only adds; netem's is as much less as more, so half of it goes to the delay.
+    Our jitter only adds to a delay; netem's varies both ways, so half of it goes to the delay.
     """
     one_way_us = (spec.rtt_ns / 2 + spec.jitter_ns / 2) / 1e3
     words = ["netem", "limit", str(_limit_packets(spec)), "delay", f"{one_way_us:.3f}us"]
@@ -125,13 +125,13 @@ def _limit_packets(spec: LinkSpec) -> int:
 
 
 def _cut_segments(hosts: Hosts) -> None:
-    """Limit offload to one segment: netem would delay several as one frame, and cut them later."""
+    """Limit offload to one segment: netem would delay several as one frame, to be cut later."""
     for host in (hosts.near, hosts.far):
         _run(host, ["ip", "link", "set", "dev", host.device, "gso_max_segs", "1"])
 
 
 def _set_netem(hosts: Hosts, verb: str, spec: LinkSpec) -> None:
-    """`add` netem to both hosts' devices, or `change` it. OSError; RunError with what tc said."""
+    """`add` netem to both hosts' devices, or `change` it. Raises OSError and RunError."""
     for host in (hosts.near, hosts.far):
         _run(host, ["tc", "qdisc", verb, "dev", host.device, "root", *netem_options(spec)])
 
@@ -139,8 +139,8 @@ def _set_netem(hosts: Hosts, verb: str, spec: LinkSpec) -> None:
 def _counters(hosts: Hosts, spec: LinkSpec) -> dict[str, int]:
     """The counters of netem so far, in each direction. Raises OSError and RunError.
 
-    It has one count for what it lost as asked and what found it full: `lost` where loss is asked,
-    `full` elsewhere.
+    netem has one count for packets lost as asked and packets that found it full: it is `lost` where
+    loss is asked for, `full` elsewhere.
     """
     drops = "lost" if spec.loss else "full"
     counters = {}
@@ -166,7 +166,7 @@ def counts_of(said: str, drops: str) -> dict[str, int]:
 
 
 def _run(host: Host, words: Sequence[str]) -> str:
-    """Run a program of iproute2 on a host; its output. Raises OSError, RunError with its error."""
+    """Run a program of iproute2 on a host; return its output. Raises OSError and RunError."""
     with host.network.entered():
         try:
             done = subprocess.run(

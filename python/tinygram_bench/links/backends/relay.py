@@ -1,7 +1,7 @@
-"""`relay`: our own, which carries each packet from one host's device to the other's in its time.
+"""`relay`: our own emulator, which carries each packet between the hosts' devices in its time.
 
-One native thread for both directions (crates/link). The devices are TUN where
-/dev/net/tun may be opened, else a veth pair on each host, the relay being between the pairs.
+It is one native thread for both directions (crates/link). The devices are TUN where /dev/net/tun
+may be opened, otherwise a veth pair on each host, with the relay between the pairs.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from tinygram_bench.processes.workers import RunError
 from tinygram_bench.statistics.link_warnings import rtt_miss_ns
 
 QUEUE_PACKETS = 10_000
-"""Queue of a TUN device: with 500, the usual length, it drops packets. A veth pair has none."""
+"""The queue of a TUN device: with 500, the usual length, it drops packets. A veth pair has none."""
 _NO_TUN = (errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENODEV, errno.ENXIO)
 _CALIBRATED_FOR_NS = 60_000_000_000
-"""How long a calibration is used again: runs of a few seconds would spend their time on it."""
+"""How long a calibration is reused: short runs would spend their time on calibrating."""
 _OFFLOAD_ABOVE_BITS_PER_S = 1_000_000_000
 _OFFLOAD_LEAST_QUEUE_BYTES = 120_000
 """Ten of the longest offloaded packets: none would fit into a queue that is shorter than one."""
@@ -48,7 +48,7 @@ class _Devices(Struct, frozen=True):
 
 
 def probe() -> Permission:
-    """Make the devices and throw them away."""
+    """Try to make the devices, and discard them."""
     try:
         with ExitStack() as stack:
             hosts = stack.enter_context(two_hosts())
@@ -101,10 +101,10 @@ def up(spec: LinkSpec, seed: int) -> Iterator[Link]:
 
 
 def wants_offload(spec: LinkSpec) -> bool:
-    """Whether TCP's segments stay together: a relay that handles each by itself is too slow.
+    """Whether TCP's segments stay together: handling each one by itself would be too slow.
 
-    Not where packets are lost or a short queue drops them: segments that stay together would be
-    lost together.
+    They do not where packets are lost or a short queue drops them, because they would be lost
+    together.
     """
     if spec.loss:
         return False
@@ -117,7 +117,7 @@ def wants_offload(spec: LinkSpec) -> bool:
 
 
 def _devices(stack: ExitStack, hosts: Hosts, mtu_bytes: int, wants_offload: bool) -> _Devices:
-    """TUN devices; veth where they are not available, without offload. Raises OSError."""
+    """TUN devices, or veth without offload where these are not available. Raises OSError."""
     try:
         return _tun_devices(stack, hosts, mtu_bytes, wants_offload)
     except OSError as error:
@@ -137,7 +137,7 @@ def _tun_devices(stack: ExitStack, hosts: Hosts, mtu_bytes: int, has_offload: bo
 
 
 def _veth_devices(stack: ExitStack, hosts: Hosts, mtu_bytes: int) -> _Devices:
-    """Two pairs, whose ends for the relay are in a namespace between the hosts."""
+    """Two veth pairs; the relay's ends of them are in a namespace between the hosts."""
     between = stack.enter_context(own_network())
     fds = []
     for host, device in ((hosts.near, "tg-relay-near"), (hosts.far, "tg-relay-far")):
@@ -150,7 +150,7 @@ def _veth_devices(stack: ExitStack, hosts: Hosts, mtu_bytes: int) -> _Devices:
 
 
 _CALIBRATIONS: dict[tuple[str, str], tuple[int, dict[str, int]]] = {}
-"""Link and kind of devices → when it was calibrated, and what was found."""
+"""Link and kind of devices → when the link was calibrated, and what was found."""
 
 
 def forget_calibrations() -> None:
@@ -159,7 +159,7 @@ def forget_calibrations() -> None:
 
 
 def _calibrated(relay: _native.LinkRelay, hosts: Hosts, key: tuple[str, str]) -> dict[str, int]:
-    """The result of calibrating: now, or within the last minute. Raises OSError.
+    """The facts of a calibration now, or within the last minute. Raises OSError.
 
     A calibration that misses the round trip asked for is not kept: the next link tries again.
     """

@@ -1,7 +1,7 @@
 """`veth`: a pair of virtual Ethernet devices, one on each host, and nothing else.
 
 It emulates no delay, bandwidth or loss: two containers on one machine have such a link between
-them. Segmentation and checksum offload are off, so that what is counted as a segment is one.
+them. Segmentation and checksum offload are off, so that each counted segment is one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tinygram_bench.processes.interrupts import INTERRUPTS
 
 
 def probe() -> Permission:
-    """Make one and throw it away."""
+    """Try to make a pair, and discard it."""
     try:
         with two_hosts() as hosts:
             make_pair(hosts, 1_500)
@@ -35,7 +35,7 @@ def probe() -> Permission:
 
 @contextmanager
 def up(spec: LinkSpec, _seed: int) -> Iterator[Link]:
-    """Two hosts with a pair between them. Raises OSError."""
+    """Two hosts with a veth pair between them. Raises OSError."""
     with ExitStack() as stack:
         with INTERRUPTS.held():
             hosts = stack.enter_context(two_hosts())
@@ -45,5 +45,5 @@ def up(spec: LinkSpec, _seed: int) -> Iterator[Link]:
 
 
 def make_pair(hosts: Hosts, mtu_bytes: int) -> None:
-    """Devices on both hosts, with their addresses, and up. Raises OSError."""
+    """Make a veth pair on both hosts, with addresses, and switched on. Raises OSError."""
     make_veth(hosts.near.end, hosts.far.end, mtu_bytes)

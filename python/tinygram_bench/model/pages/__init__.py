@@ -1,6 +1,6 @@
-"""Results inside an HTML page: each in a script element that no browser runs, xz in base64.
+"""Results inside an HTML page: each is xz in base64, in a script element that no browser runs.
 
-The element has its own type, and the name of the result. Nothing else of a page is read back.
+The element has a type of its own, and the name of the result. Nothing else of a page is read back.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _ELEMENT = re.compile(
     rb'<script type="' + re.escape(_TYPE).encode() + rb'" data-name="([^"<>]*)">([^<]*)</script>'
 )
 MOST_BYTES = 256 << 20
-"""A result file may be so long, and so much may a page's results together unpack to: nobody has
-measured more."""
+"""The greatest length of a result file, and of what all results of a page together unpack to:
+nobody has measured more."""
 _MOST_WORKING_BYTES = 64 << 20
-"""Unpacking may take so much memory beside: 9 MiB are needed for what `element_of` packs."""
+"""The most memory that unpacking may take beside: what `element_of` packs needs 9 MiB."""
 
 
 class TooLargeError(ValueError):
@@ -35,7 +35,7 @@ def is_page(document: bytes) -> bool:
 def element_of(name: str, document: bytes, preset: int = 6) -> str:
     """The script element that holds a result file's content under this name.
 
-    `preset`: xz's, from 0, which is quick, to 9; with the lowest an element is a sixth larger.
+    `preset`: the preset of xz, from 0, the fastest, to 9; with 0 an element is a sixth larger.
     """
     packed = base64.b64encode(lzma.compress(document, preset=preset)).decode("ascii")
     return f'<script type="{_TYPE}" data-name="{html.escape(name)}">{packed}</script>'

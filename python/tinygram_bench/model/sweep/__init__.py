@@ -1,6 +1,6 @@
 """A sweep as a value: which parameter takes which values, chosen while the plan runs.
 
-Law: the n-th case of every point is the same but for the parameter's value, so that together they
+Law: the n-th cases of all points are the same but for the parameter's value, so that together they
 are a curve; a case that belongs to no point has no such parameter, and runs in every step.
 """
 
@@ -11,11 +11,12 @@ from typing import Literal
 from tinygram_bench.model.value import Value
 
 Parameter = Literal["rate", "hold", "size", "rtt"]
-"""Messages per second; ns in a buffer of ours; bytes of a message or request; ns of a link."""
+"""In messages per second; ns in a buffer of ours; bytes of a message or request; ns of a link's
+round trip."""
 
 
 class Limit(Value, frozen=True):
-    """That `figure`, a latency, is to stay below `below_us` microseconds."""
+    """The limit of a sweep: `figure`, a latency, is to stay below `below_us` microseconds."""
 
     figure: str
     below_us: float
@@ -31,9 +32,9 @@ class Point(Value, frozen=True):
 class Sweep(Value, frozen=True):
     """Values of `parameter` from `low` to `high`, step after step; each step has `rounds` rounds.
 
-    `steps`: the points that each step adds. Those of the first are spread evenly over the
-    logarithm; the others are where the curve bends, the order of two ways changes, or the limit
-    begins to fail. In a round the cases of its step run, and those that belong to no point.
+    `steps`: the points that each step adds. Those of the first step are spread evenly on a
+    logarithmic scale; later ones are where the curve bends, the order of two ways changes, or the
+    limit begins to fail. In a round the cases of its step run, and those that belong to no point.
     """
 
     parameter: Parameter
@@ -61,7 +62,7 @@ class Sweep(Value, frozen=True):
         return frozenset(id_ for point in self.points for id_ in point.case_ids)
 
     def step_of(self, round: int) -> int:
-        """The step that a round is of."""
+        """The number of the step that a round belongs to."""
         return min(round // self.rounds, len(self.steps) - 1)
 
     def rounds_of(self, point: Point) -> range:

@@ -1,4 +1,6 @@
-"""Every chart of a result, each only where the result has its data. To add one: a file and a line.
+"""Every chart of a result, each only where the result has its data.
+
+To add a chart, add a file, and a line to CHARTS.
 
 These modules need the extra `report`; nothing but the page and `--svg` imports them.
 """
@@ -34,15 +36,15 @@ CHARTS: tuple[Callable[[Result], Iterator[Chart]], ...] = (
     timeline_charts,
     link_charts,
 )
-"""In the order of the page: the first that a result has stands beside its answer."""
+"""In the order of the page: the first chart that a result has stands beside its answer."""
 OF_SWEEPS = (sweep_charts, rate_charts)
-"""Those that show a sweep as a whole."""
+"""The charts that show a sweep as a whole."""
 
 
 def charts_of(result: Result) -> tuple[Chart, ...]:
-    """Their names are unique. Raises ValueError where a histogram cannot be read.
+    """All charts, with unique names. Raises ValueError where a histogram cannot be read.
 
-    Those of a sweep's single points are details, unless there are no others.
+    Charts of a sweep's single points are details, unless there are no others.
     """
     if result.plan.sweep is None:
         return tuple(chart for made in CHARTS for chart in made(result))

@@ -1,4 +1,4 @@
-"""Bars with intervals: the figure that ways are compared on first, for each load."""
+"""Bars with intervals of the first figure on which ways are compared, for each load."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ STEP = 38
 
 
 def bar_charts(result: Result) -> Iterator[Chart]:
-    """A chart for each load, the best way first, and last those whose figure a warning bars."""
+    """A chart for each load, with the best way first, and last the ways whose figure is barred."""
     series = series_of(result)
     for at, field in enumerate(fields_of(result)):
         workload = WORKLOADS[field.entrants[0].case.workload]

@@ -1,8 +1,8 @@
 """A chart as a value: its data, which is also its table and its download, and how it is drawn.
 
-Laws: what is drawn is in `rows`, and nowhere else; a chart is one panel, which can be as wide as
-its place; colours are those of Okabe and Ito (Color Universal Design, 2008) without yellow, which
-is not seen on white.
+Laws: everything that is drawn is in `rows`; a chart is one panel, which can be as wide as its
+place; colours are those of Okabe and Ito (Color Universal Design, 2008) without yellow, which is
+not visible on white.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Drawing = alt.LayerChart
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 GREY = "#808080"
-"""Seen on white and on black."""
+"""Visible on white and on black."""
 DASHES = ((1, 0), (7, 3), (2, 2), (9, 3, 2, 3), (12, 4), (4, 4, 1, 4))
 BARRED = {"is_barred": "barred by a warning"}
-"""The field, and its header, of rows whose value may get no verdict: `yes`, or `no`."""
+"""The field, and its header, for whether a row's value may get no verdict: `yes` or `no`."""
 FILE_WIDTH = 720
 """The width of a chart in a file of its own, in pixels."""
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
@@ -39,13 +39,13 @@ class Series(Struct, frozen=True):
 
 
 class Chart(Struct, frozen=True):
-    """`name`: unique in its result, and fit for a file. `text`: how to read it, in sentences.
+    """A chart. `name`: unique in its result, fit for a file. `text`: how to read it, in sentences.
 
-    `where`: the load that it is of, empty where the result has no other.
+    `where`: the chart's load, empty where the result has no other.
 
-    `columns`: field of the rows → header of its column, with the unit. `draw` makes the panel of
-    the data. `series_field`: the field that has the label of the row's series. `is_detail`: the
-    page has it folded.
+    `columns`: field of the rows → header of its column, with the unit. `draw` makes the panel from
+    the data. `series_field`: the field with the label of the row's series. `is_detail`: the page
+    has the chart folded.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Chart(Struct, frozen=True):
     is_detail: bool = False
 
     def page_spec(self) -> dict[str, Any]:
-        """The Vega-Lite specification for the page, which has title, legend and colours itself."""
+        """The Vega-Lite specification for the page, which shows title and legend itself."""
         return self._spec("container", legend=alt.LegendConfig(disable=True))
 
     def file_spec(self) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class Chart(Struct, frozen=True):
 
 
 def around(figure: Figure | None) -> dict[str, float | None]:
-    """The cells of a figure: its median and interval."""
+    """The cells of a figure, `median`, `low` and `high`; None where there is no figure."""
     if figure is None:
         return dict.fromkeys(("median", "low", "high"))
     return {"median": figure.median, "low": figure.low, "high": figure.high}
@@ -104,7 +104,7 @@ def layered(*layers: alt.Chart) -> Drawing:
 
 
 def questioned(base: alt.Chart, **place: Any) -> alt.Chart:
-    """A question mark where a row is barred, as in the tables; `place`: beside what it is of."""
+    """A question mark where a row is barred, as in the tables; `place`: its offset to the value."""
     marked: alt.Chart = base.transform_filter("datum.is_barred == 'yes'").mark_text(
         text="?", fontSize=13, fontWeight="bold", **place
     )
@@ -123,7 +123,7 @@ def series_dash(series: Sequence[Series], of: str = "way") -> alt.StrokeDash:
 
 
 def tooltips(columns: Mapping[str, str], *texts: str) -> list[alt.Tooltip]:
-    """Every column of the table, in its order; those that are no `texts` are numbers."""
+    """Every column of the table, in its order; columns that are not in `texts` are numbers."""
     return [
         alt.Tooltip(f"{name}:N", title=header)
         if name in texts
@@ -139,9 +139,9 @@ _THOUSANDS = (
 
 
 class Scale(Struct, frozen=True):
-    """An axis for quantities from 0, or with a `domain` a logarithmic one that has just these.
+    """An axis for quantities from 0, or with a `domain` a logarithmic axis of just this domain.
 
-    `title` has the unit. `format`: of d3; empty for `20k` and `1.5M`.
+    `title` has the unit. `format`: a format of d3; empty for `20k` and `1.5M`.
     """
 
     title: str
@@ -152,7 +152,7 @@ class Scale(Struct, frozen=True):
     def logarithmic(
         cls, title: str, rows: Sequence[Row], *fields: str, format: str = "~s"
     ) -> Scale:
-        """An axis that all values of the fields are on, also where their series are hidden."""
+        """An axis for all values of the fields, also those of hidden series."""
         found = [row[field] for row in rows for field in fields]
         values = [value for value in found if isinstance(value, float | int) and value > 0]
         low, high = min(values, default=1.0), max(values, default=1.0)

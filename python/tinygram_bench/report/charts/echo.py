@@ -1,4 +1,4 @@
-"""Message size × way of `echo`: what each server echoes, beside the best at that size."""
+"""Message size × server of `echo`: what each server echoes, beside the best at that size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many messages leave in a write, and how many in a segment."""
+"""The numbers of messages in a write, and in a segment."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _drawing(
         scale = Scale.logarithmic("messages", rows, "low", "median", "high", format="~g")
         marks = []
         for at, each in enumerate(series):
-            # One below the other, or their intervals would hide each other.
+            # One below the other, so that their intervals do not hide each other.
             place = 5 + 7 * at
             those = base.transform_filter(alt.datum.of == each.label)
             marks += [

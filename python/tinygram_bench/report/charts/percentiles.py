@@ -75,7 +75,7 @@ def percentile_charts(result: Result) -> Iterator[Chart]:
 
 
 def connect_charts(result: Result) -> Iterator[Chart]:
-    """How long connecting took, where a workload connects often enough to tell."""
+    """A chart of connect times, where a workload connects often enough."""
     series = dict(series_of(result))
     summaries = {summary.case.case_id: summary for summary in result.summaries}
     cases = {
@@ -104,7 +104,7 @@ def connect_charts(result: Result) -> Iterator[Chart]:
 def _rows(
     result: Result, label: str, summaries: Sequence[Summary], histogram: str
 ) -> Iterator[Mapping[str, str | float | None]]:
-    """A row for each percentile of all samples of these cases; what bars one's figure bars it."""
+    """A row for each percentile of all samples of these cases; barred where a case's figure is."""
     samples = pooled(result, [each.case.case_id for each in summaries], histogram)
     least_us = max((least_known_us(each.figures) for each in summaries), default=0.0)
     for percentile in PERCENTILES:
@@ -124,7 +124,7 @@ def _rows(
 
 
 def _figure(histogram: str, percentile: float) -> str:
-    """`latency_p99_9_us`, and of the percentile 0 `latency_min_us`."""
+    """The figure of a percentile, such as `latency_p99_9_us`, or `latency_min_us` for 0."""
     name = f"p{percentile:g}".replace(".", "_") if percentile else "min"
     return f"{histogram.removesuffix('_ns')}_{name}_us"
 

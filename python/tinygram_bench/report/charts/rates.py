@@ -44,7 +44,7 @@ _ON_Y = ("low", "median", "high", "limit_us")
 
 
 def rate_charts(result: Result) -> Iterator[Chart]:
-    """Charts of each load that has two rates or more: of a sweep's limit, the median and p99."""
+    """Charts of each load with two rates or more: for the median, p99 and a sweep's limit."""
     sweep = result.plan.sweep
     limit = None if sweep is None else sweep.limit
     names, series, failed_at = names_without_rate(result), series_of(result), _failed_at(result)
@@ -93,7 +93,7 @@ def _way(case: Case) -> tuple[Load, str]:
 
 
 def _behind_in(runs: Iterable[Run]) -> frozenset[str]:
-    """The cases that fell behind their schedule, as in a sweep's table."""
+    """The ids of cases that fell behind their schedule, as in a sweep's table."""
     runs_of: dict[str, list[Run]] = {}
     for run in runs:
         runs_of.setdefault(run.case_id, []).append(run)

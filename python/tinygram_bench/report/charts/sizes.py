@@ -1,4 +1,4 @@
-"""The model of `sizes` beside what was measured, and how far each cell is off it."""
+"""The model of `sizes` beside what was measured, and how far each cell is off the model."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ _AXES: Mapping[Parameter, tuple[str, float]] = {
     "size": ("size, bytes", 1.0),
     "rtt": ("RTT, µs", 1e-3),
 }
-"""The parameter's axis, and what a value is multiplied by. Rates have charts of their own
-(rates.py), which also tell where a way kept up."""
+"""The parameter's axis, and the factor of its values. Rates have charts of their own (rates.py),
+which also tell where a way kept up."""
 
 
 def sweep_charts(result: Result) -> Iterator[Chart]:

@@ -1,4 +1,4 @@
-"""The timeline of slices, or of samples that alternate: when was the host disturbed?"""
+"""The timeline of slices, or of alternating samples, which shows when the host was disturbed."""
 
 from __future__ import annotations
 
@@ -38,14 +38,15 @@ FIGURES = {
     "queueing_p50_us": "the median queueing time",
     TIME: "its time",
 }
-"""The first of these that the slices have is drawn; of a rate its inverse: more is slower.
+"""The first of these figures in the slices is drawn, for a rate its inverse: more is slower.
 
-Queueing is the last: flat out it is how long a queue is, which a way may choose, and no slowness.
+Queueing comes last: flat out it is the length of a queue, which a way may choose, and not slowness.
 """
 DISTURBED = 1.5
-"""Times as slow as usual: where more than half of the ways are slower at once, it is the host."""
+"""How many times as slow as usual: if more than half of the ways exceed it at once, it is the
+host."""
 MAX_POINTS = 400
-"""More cycles are drawn in blocks, about so many; the last of each round may be shorter."""
+"""More cycles are drawn in about this many blocks; the last of each round may be shorter."""
 _CYCLES = (
     "Each point is a cycle, in which each {who} had a {turn}: {figure} there, beside the {who}'s "
     "own median, for half of the {who}s; the band has all of them. "
@@ -63,14 +64,14 @@ _DISTURBED = (
 
 
 class _Turns(Struct, frozen=True):
-    """Cases that take turns, and what they have in common, where others take turns, too."""
+    """Cases that take turns; `where`: what they have in common, if others take turns, too."""
 
     where: str
     cases: Sequence[Case]
 
     @property
     def words(self) -> dict[str, str]:
-        """The nouns of those that take turns, and of a turn."""
+        """The nouns for what takes turns, and for a turn."""
         if alternates(self.cases[0]):
             return {"who": "case", "turn": "sample"}
         return {"who": "way", "turn": "slice"}
@@ -89,14 +90,14 @@ class _Turns(Struct, frozen=True):
 
 
 class Cycle(Struct, frozen=True):
-    """How many times as slow as usual each way was that has the figure there."""
+    """How many times as slow as usual each way was in a cycle, for ways with the figure there."""
 
     round: int
     slowness: tuple[float, ...]
 
     @property
     def is_disturbed(self) -> bool:
-        """Whether more than half of the ways were slow, and two at least: of two, both."""
+        """Whether more than half of the ways, and at least two, were slow."""
         slow = sum(each > DISTURBED for each in self.slowness)
         return slow >= 2 and 2 * slow > len(self.slowness)
 
@@ -124,7 +125,7 @@ def _text(turns: _Turns, figure: str, size: int) -> str:
 
 
 def _by_samples(result: Result) -> list[_Turns]:
-    """The cases of `sizes`, whose samples alternate, of each link."""
+    """For each link, the cases of `sizes` whose samples alternate."""
     groups: dict[Hashable, list[Case]] = {}
     for case in result.plan.cases:
         if alternates(case) and is_exchange(case):
@@ -134,7 +135,7 @@ def _by_samples(result: Result) -> list[_Turns]:
 
 
 def _in_slices(field: Field) -> Iterator[_Turns]:
-    """What the entrants that take turns have in common, and their cases."""
+    """The groups of entrants that take turns with each other."""
     groups: dict[Hashable, list[Entrant]] = {}
     for entrant in field.entrants:
         groups.setdefault(turns_of(entrant.case), []).append(entrant)
@@ -147,7 +148,7 @@ def _in_slices(field: Field) -> Iterator[_Turns]:
 
 
 def _cycles(result: Result, cases: Sequence[Case]) -> tuple[list[Cycle], str]:
-    """Every cycle in the order of time, and the figure that it has."""
+    """Every cycle in the order of time, and the figure that is drawn."""
     case_ids = {case.case_id for case in cases}
     runs = [run for run in result.runs if run.case_id in case_ids and run.failure is None]
     for figure in FIGURES:
@@ -161,7 +162,7 @@ def _cycles(result: Result, cases: Sequence[Case]) -> tuple[list[Cycle], str]:
 
 
 def _rows(cycles: Sequence[Cycle], size: int) -> Iterator[Row]:
-    """A row for each block of `size` cycles of one round; at the end of a round, of fewer."""
+    """A row for each block of `size` cycles of one round; a round's last block may be shorter."""
     at = 0
     for round, group in groupby(cycles, key=lambda each: each.round):
         of_round = list(group)

@@ -18,7 +18,7 @@ from tinygram_bench.statistics.workloads.loads import is_alone, server_of
 
 
 class Entrant(Struct, frozen=True):
-    """A case with figures. `is_best`: it won its contest; `is_limit`: it competes with nobody."""
+    """A case with figures. `is_best`: it won its contest; `is_limit`: it does not compete."""
 
     label: str
     case: Case
@@ -35,7 +35,7 @@ class Field(Struct, frozen=True):
 
 
 def fields_of(result: Result) -> tuple[Field, ...]:
-    """The cases of each load or, of `rr`, all; of `sizes`, none. All of them have figures."""
+    """The cases of each load; for `rr` all cases, for `sizes` none. All of them have figures."""
     workloads = {case.workload for case in result.plan.cases}
     if workloads == {"rr"}:
         labels = labels_of(result)
@@ -74,7 +74,7 @@ def _with_figures(fields: Iterable[Field]) -> tuple[Field, ...]:
 def series_of(result: Result) -> Mapping[str, Series]:
     """Label → its series, the same in every chart: a colour for each strategy, or server.
 
-    Ways of one colour have different dashes, and those after the sixth of them share the last.
+    Ways of one colour have different dashes; those after the sixth share the last dash.
     """
     colours: dict[str, str] = {}
     used: dict[str, int] = {}
@@ -92,7 +92,7 @@ def series_of(result: Result) -> Mapping[str, Series]:
 
 
 def series_in_turn(labels: Sequence[str]) -> tuple[Series, ...]:
-    """A series for each label, whatever it is of: all colours, and again with other dashes."""
+    """A series for each label: all colours in turn, and then again with other dashes."""
     return tuple(
         Series(
             label,
@@ -114,7 +114,7 @@ def barred(summary: Summary, figure: str) -> str:
 
 
 def told(text: str, rows: Sequence[Row], place: str = "") -> str:
-    """The text of a chart and, if it has question marks, what they mean and their `place`."""
+    """The text of a chart; if it has question marks, also their meaning and their `place`."""
     if all(row["is_barred"] == "no" for row in rows):
         return text
     meaning = "A question mark: a warning bars this value from any verdict, and the notes say why."
@@ -122,7 +122,7 @@ def told(text: str, rows: Sequence[Row], place: str = "") -> str:
 
 
 def pooled(result: Result, case_ids: Iterable[str], histogram: str) -> Histogram:
-    """The samples of all good rounds together."""
+    """The samples of one histogram in all good runs of these cases together."""
     found, asked = Histogram(), set(case_ids)
     for run in result.runs:
         if run.case_id in asked and run.failure is None and histogram in run.histograms:
@@ -131,5 +131,5 @@ def pooled(result: Result, case_ids: Iterable[str], histogram: str) -> Histogram
 
 
 def named(name: str, at: int, field: Field) -> str:
-    """`throughput`, or where there are several fields `throughput-2`."""
+    """A chart's name: `throughput`, or where there are several fields `throughput-2`."""
     return f"{name}-{at + 1}" if field.title else name

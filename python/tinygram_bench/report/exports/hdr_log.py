@@ -1,4 +1,4 @@
-"""Histograms as a log that the tools of HdrHistogram read (HistogramLogWriter, format 1.3).
+"""Histograms as a log for the tools of HdrHistogram (HistogramLogWriter, format 1.3).
 
 A line is `Tag=TAG,start,length,greatest,histogram`: seconds, seconds, milliseconds, and the
 encoding V2, compressed, in base64, as in the result file. A tag may have no comma and no space.
@@ -25,7 +25,7 @@ _HEAD = (
 
 
 def hdr_log(results: Sequence[Named]) -> str:
-    """Every histogram of every good run. Raises ValueError where one cannot be read."""
+    """The log of every histogram of every good run. Raises ValueError where one cannot be read."""
     begun_s = {each.name: _begun_s(each.result) for each in results}
     known_s = [each for each in begun_s.values() if each is not None]
     first_s = min(known_s, default=None)
@@ -50,7 +50,7 @@ def _thinned(results: Sequence[Named]) -> Iterator[str]:
 
 
 def _begun_s(result: Result) -> float | None:
-    """Seconds since the epoch; None: the result does not say."""
+    """The start of the measurement in seconds since the epoch; None where it is not known."""
     if result.started_at is None:
         return None
     return datetime.fromisoformat(result.started_at).astimezone(UTC).timestamp()

@@ -11,11 +11,11 @@ from tinygram_bench.report.document import full_notes
 from tinygram_bench.report.table import Table
 
 _MARKS = re.compile(r"([\\`*_<>\[\]|~#&])")
-"""What Markdown, or the HTML in it, would take for a mark."""
+"""Characters that Markdown, or the HTML in it, would take for marks."""
 
 
 def report_markdown(results: Iterable[Named]) -> str:
-    """Each result under a heading: the answer, why, every table, then what to know of them."""
+    """Each result under a heading: the answer, reasons, every table, then notes on them."""
     return "\n".join(line for each in results for line in _lines(each))
 
 
@@ -58,5 +58,5 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def escaped(text: str) -> str:
-    """The text on one line, with nothing in it that Markdown would take for a mark."""
+    """The text on one line, with everything escaped that Markdown would take for a mark."""
     return _MARKS.sub(r"\\\1", " ".join(text.split()))

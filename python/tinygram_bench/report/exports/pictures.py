@@ -17,7 +17,7 @@ VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
 def pictures(results: Sequence[Named]) -> Iterator[tuple[str, str]]:
-    """The name of a file and its SVG, for every chart; several results' begin with their names."""
+    """A file's name and SVG for every chart; with several results, it begins with the result's."""
     names = [_NOT_IN_NAMES.sub("_", each.name) for each in results]
     for at, (each, name) in enumerate(zip(results, names, strict=True)):
         own = name if names.count(name) == 1 else f"{name}-{at + 1}"

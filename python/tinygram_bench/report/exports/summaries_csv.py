@@ -1,4 +1,4 @@
-"""Summaries as CSV, a line for each figure of each case: what spreadsheets and data frames take."""
+"""Summaries as CSV, for spreadsheets and data frames: a line for each figure of each case."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COLUMNS = (
 
 
 def summaries_csv(results: Iterable[Named]) -> str:
-    """Every figure that is known. `rate_per_s` is empty where a case runs flat out."""
+    """Every known figure as CSV text. `rate_per_s` is empty where a case runs flat out."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)

@@ -1,4 +1,4 @@
-"""The report of ways that compete under a load: the tables of each load, and which way won."""
+"""Reports of ways that compete under loads: the tables of each load, and which way won."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def loads_document(
 ) -> Document:
     """The whole report.
 
-    `tables_of`: the tables that a load has. `beside`: those of the published figures; where they
-    are asked for, no table is a detail. `cpu`: what CPU means.
+    `tables_of`: the tables of a load. `beside`: the tables of published figures; where they are
+    asked for, no table is a detail. `cpu`: what CPU means.
     """
     titles, names = load_titles(result), load_names(result)
     ways = {case.case_id: way_of(case) for case in result.plan.cases}
@@ -85,7 +85,7 @@ def _notes_on(
 ) -> Iterator[Note]:
     """The notes on the rows of one load. `where` is appended to the names of its cases.
 
-    Of two modes it tells where a table shows the figure: `always`, or with details `ever`.
+    Two modes are told where a table shows the figure: `always`, or with details `ever`.
     """
     for row in rows:
         case = row.label + where

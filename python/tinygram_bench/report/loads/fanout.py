@@ -1,4 +1,4 @@
-"""The report of `fanout`: deliveries flat out; latency paced, of each and of the last one."""
+"""The report of `fanout`: deliveries flat out; paced, latency of each message and of the last."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hosts of a cluster in a report: what each did in all runs, and its part in each case."""
+"""The hosts of a cluster in a report: what each host did in all runs, and in each case."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tinygram_bench.report.numbers import number, rate
 from tinygram_bench.report.table import Column, Shown, Table, table_of
 
 _MOST_ROWS = 200
-"""More would hide what there is to see: the result file has them all."""
+"""More rows would hide what there is to see; the result file has them all."""
 
 
 class _Parts(Struct, frozen=True):
-    """Runs' parts of a host, or of all of them (`host` is then `all`)."""
+    """The parts of runs that one host has, or that all have (`host` is then `all`)."""
 
     host: str
     parts: Sequence[HostRun]
@@ -27,13 +27,13 @@ class _Parts(Struct, frozen=True):
         return median(known) if known else None
 
     def most(self, value_of: Callable[[HostRun], int | None]) -> float | None:
-        """The largest, of ns in µs."""
+        """The largest value, in µs; `value_of` gives ns."""
         known = [value for each in self.parts if (value := value_of(each)) is not None]
         return max(known) / 1e3 if known else None
 
     @property
     def done(self) -> int:
-        """Messages, or calls."""
+        """The number of messages, or of calls."""
         return sum(each.messages or each.calls or 0 for each in self.parts)
 
     @property
@@ -51,7 +51,7 @@ class _Parts(Struct, frozen=True):
 
 
 _USUAL = ("host_network", "clock_bound", "windows_restart")
-"""Warnings of what every run between hosts has."""
+"""Warnings that every run between hosts has."""
 _OF_A_HOST: tuple[Shown[_Parts], ...] = (
     Shown(Column("host"), lambda host: host.host),
     Shown(Column("server", 3), lambda host: host.servers),
@@ -91,7 +91,7 @@ _NOTES = (
 
 
 def host_tables(result: Result) -> tuple[Table, ...]:
-    """One table; none where the result is no cluster's."""
+    """One table; none where the result is not from a cluster."""
     by_host = _by(each for run in result.runs for each in run.hosts)
     if not by_host:
         return ()

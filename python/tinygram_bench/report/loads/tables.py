@@ -30,10 +30,10 @@ OWN_BASE = "nodelay of its runtime"
 
 
 class LoadTable(Struct, frozen=True):
-    """A table that loads of a kind have.
+    """A table for loads of a kind.
 
-    `compares`: with the base, in a column of ratios, or by a mark on each figure. `is_detail`: few
-    readers need it.
+    `compares`: how rows are compared with the base, by a column of ratios or a mark on each figure.
+    `is_detail`: few readers need the table.
     """
 
     title: str
@@ -79,11 +79,11 @@ SHOWN_RECORDS = (
     shown_median("wire B\n/message", "wire_bytes_per_message", 0),
     shown_median("messages\n/write", "messages_per_write", 1),
 )
-"""What a message is on the wire over TLS."""
+"""What a message takes on the wire over TLS."""
 
 
 def shown_tail(histogram: str) -> tuple[Shown[Summary], ...]:
-    """Least, mean, percentiles and greatest of what a histogram counted."""
+    """Columns for the least, mean, percentiles and greatest value of a histogram."""
     give_way = {"min": 4, "mean": 3, "p50": 0, "p99": 0, "p99.99": 1, "max": 2}
     return tuple(
         shown_median(name, f"{histogram}_{name.replace('.', '_')}_us", place)
@@ -140,7 +140,7 @@ def drawn(result: Result, load: Load, table: LoadTable, rows: Sequence[CaseRow])
 
 
 def _table(table: LoadTable, rows: Sequence[CaseRow], notes: tuple[str, ...] = ()) -> Table:
-    """The table of these rows; it has columns of holds only where something is held."""
+    """The table of these rows; it has columns for holds only where something is held."""
     summaries = [row.summary for row in rows if row.summary is not None]
     shown = [
         each
@@ -153,7 +153,7 @@ def _table(table: LoadTable, rows: Sequence[CaseRow], notes: tuple[str, ...] = (
 
 
 def _row(row: CaseRow, shown: Sequence[Shown[Summary]]) -> Row:
-    """The figures; or, in the first column that never gives way, why there are none."""
+    """A row of figures; or, in the first column that never gives way, why there are none."""
     heading = f"{row.label} {row.remark}".rstrip()
     if row.summary is None or row.absence is not None:
         cells = [UNKNOWN] * len(shown)
@@ -163,7 +163,7 @@ def _row(row: CaseRow, shown: Sequence[Shown[Summary]]) -> Row:
 
 
 def _with_ratios(result: Result, table: LoadTable, rows: Sequence[CaseRow]) -> Table:
-    """The figures, and each ratio to the base by hand with a mark where it is no verdict."""
+    """The figures, and each ratio to the base, with a mark where no difference is shown."""
     base_case = next((row.case for row in rows if is_base(row.case)), None)
     if base_case is None:
         return _table(table, rows)
@@ -186,7 +186,7 @@ def _with_ratios(result: Result, table: LoadTable, rows: Sequence[CaseRow]) -> T
 
 
 def _with_marks(result: Result, load: Load, table: LoadTable, rows: Sequence[CaseRow]) -> Table:
-    """The figures; p50, p99, p99.9 and CPU with a mark where they are not shown to differ."""
+    """The figures, with marks on the compared ones where no difference is shown."""
     verdicts = _against_baselines(result, load, rows)
 
     def with_mark(shown: Shown[Summary]) -> Shown[Summary]:

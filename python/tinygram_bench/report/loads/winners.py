@@ -1,7 +1,7 @@
-"""The answer: one plain sentence per load and runtime: which way won, by how much, how sure.
+"""The answer, one plain sentence per load and runtime: which way won, by how much, how sure.
 
-The first is picked on the data it is judged by. It has won only if its paired verdict against every
-other way of its runtime is `faster`.
+The first way is picked on the data by which it is judged. It has won only if its paired verdict
+against every other way of its runtime is `faster`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tinygram_bench.statistics.verdicts.contests import (
 from tinygram_bench.statistics.workloads.loads import Load, is_base, is_external, is_limit, way_of
 
 _MOST_EQUAL = 0.5
-"""What may be further apart than this is not called equal."""
+"""Ways that may be further apart than this share are not called equal."""
 _WHERE = {"throughput_per_s": "", "latency_p50_us": " on median latency"}
 _AGAINST_OURS = {
     "slower": "is slower than ours",
@@ -40,7 +40,7 @@ _AGAINST_OURS = {
 
 
 def closing_sentences(result: Result) -> tuple[str, ...]:
-    """One sentence per load and runtime, those that are unavailable last within their load."""
+    """One sentence per load and runtime, the unavailable ones last within their load."""
     outcomes = {
         (contest.load, contest.runtime): _outcome(result, contest)
         for contest in contests_of(result.summaries)
@@ -61,9 +61,9 @@ def closing_sentences(result: Result) -> tuple[str, ...]:
 
 
 def named_pairs(result: Result) -> frozenset[tuple[str, str]]:
-    """(baseline, case): the first of each contest, against what people compare with.
+    """(baseline, case) for the first of each contest, against what people usually compare with.
 
-    Where it is not shown to be faster than that, against the next one that it is faster than.
+    Where it is not shown to be faster than that, the baseline is the next way that it beats.
     """
     pairs = set()
     for contest in contests_of(result.summaries):
@@ -96,7 +96,7 @@ def _outcome(result: Result, contest: Contest) -> str:
 
 
 def _decided(contest: Contest, standings: tuple[Standing, ...]) -> str:
-    """How far the first is ahead of what people compare with, and if it has not won, why."""
+    """How far the first is ahead of what people usually compare with; if it has not won, why."""
     first, where = _strategy(contest.ranked[0]), _WHERE[contest.figure]
     usual = _beaten_usual(contest, standings)
     if has_won(standings):
@@ -121,9 +121,9 @@ def _decided(contest: Contest, standings: tuple[Standing, ...]) -> str:
 
 
 def _alike(standings: Sequence[Standing]) -> str:
-    """Within how much the first and these are equal, by the farthest end of any ratio's interval.
+    """Within what share the first and these are equal, by the farthest end of a ratio's interval.
 
-    What may be too far apart for that is not called equal.
+    Ways that may be too far apart are not called equal.
     """
     ratios = [each.verdict.ratio for each in standings if each.verdict.verdict != "cannot_say"]
     ends = [end for found in ratios if found is not None for end in (found.low, found.high)]
@@ -137,7 +137,7 @@ def _alike(standings: Sequence[Standing]) -> str:
 
 
 def _on_p99(contest: Contest, standings: tuple[Standing, ...], on_p50: str) -> str:
-    """The strongest statement by p99 on the way that is first by p50, against any other."""
+    """The strongest statement by p99 on the way that is first by p50, against the others."""
     first = _strategy(contest.ranked[0])
     if has_won(standings):
         return f"{first} won"
@@ -154,10 +154,10 @@ def _those(standings: tuple[Standing, ...], *verdicts: str) -> tuple[Standing, .
 
 
 def _beaten_usual(contest: Contest, standings: tuple[Standing, ...]) -> Standing | None:
-    """What people compare with, where the first is shown to be faster.
+    """The first against what people usually compare with, if it is shown to be faster.
 
-    `nodelay` of its own implementation, else by hand; of echo's servers, most of which are
-    `nodelay`, the workload's base.
+    That is `nodelay` of its own implementation, or else by hand; for echo's servers, most of which
+    are `nodelay`, it is the workload's base.
     """
     beaten = _those(standings, "faster")
     if contest.load.is_closed_loop:
@@ -170,7 +170,7 @@ def _beaten_usual(contest: Contest, standings: tuple[Standing, ...]) -> Standing
 
 
 def _against_ours(result: Result, contest: Contest) -> str:
-    """The contest's first, on the contest's figure, against every server of ours under its load."""
+    """An external server, first of its contest, against every server of ours under its load."""
     first = contest.ranked[0]
     cases = {case.case_id: case for case in result.plan.cases}
     standings = tuple(
@@ -192,7 +192,7 @@ def _against_ours(result: Result, contest: Contest) -> str:
 
 
 def _described(contest: Contest, standings: Sequence[Standing]) -> str:
-    """`it echoes 0.27 times as many messages as …`: first against the base, then the closest."""
+    """`it echoes 0.27 times as many messages as …`: against the base first, then the closest."""
 
     def rank(standing: Standing) -> tuple[bool, float]:
         ratio = standing.verdict.ratio
@@ -231,7 +231,7 @@ def _why_nothing(result: Result, contest: Contest) -> str:
 def _ahead_of(contest: Contest, beaten: Sequence[tuple[Standing, str]]) -> str:
     """`sends 5.00 times as many messages as nodelay (4.90–5.10) and 2.00 times as many as cork …`.
 
-    `beaten`: those that the first is ahead of, and what to call them.
+    `beaten`: the standings in which the first is ahead, and the names of the others.
     """
     verb = "echoes" if contest.load.is_closed_loop else "sends"
     first_form, next_form = {
@@ -252,7 +252,7 @@ def _ahead_of(contest: Contest, beaten: Sequence[tuple[Standing, str]]) -> str:
 
 
 def _evidence_on(standings: Sequence[Standing]) -> str:
-    """Each ratio, or why there is no verdict: each kind of doubt once, and which ways share it."""
+    """Each ratio, or why there is no verdict: each kind of doubt once, with ways that share it."""
     kinds: dict[str, dict[str, Case]] = {}
     for each in standings:
         text = _evidence(each)
@@ -262,7 +262,7 @@ def _evidence_on(standings: Sequence[Standing]) -> str:
 
 
 def _of_a_kind(alike: Mapping[str, Case]) -> str:
-    """The first text, and the ways that have one of the same kind."""
+    """The first text, and the other ways that have one of the same kind."""
     (first, _), *others = alike.items()
     ways = [way_of(case) for _, case in others]
     return first + (f", likewise for {listed(ways)}" if ways else "")
@@ -277,7 +277,7 @@ def _evidence(standing: Standing) -> str:
 
 
 def _how_sure(result: Result, first: Case, standings: Sequence[Standing]) -> str:
-    """The confidence of the answer: by the fewest rounds that two of the ways both finished."""
+    """The confidence of the answer, by the fewest rounds that two of the ways both finished."""
     said = [each.other for each in standings if each.verdict.verdict != "cannot_say"]
     if not said:
         return ""
@@ -286,7 +286,7 @@ def _how_sure(result: Result, first: Case, standings: Sequence[Standing]) -> str
 
 
 def _strategy(case: Case) -> str:
-    """The way without its runtime, which the sentence has named."""
+    """The way without its runtime, which the sentence has already named."""
     return way_of(case).removeprefix(f"{case.runtime}/")
 
 

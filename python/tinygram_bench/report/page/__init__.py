@@ -1,4 +1,4 @@
-"""One HTML page of results that needs nothing from elsewhere: answer, why, charts, tables, notes.
+"""A self-contained HTML page of results: answer, reasons, charts, tables and notes.
 
 Laws: the page asks for nothing over the network, and its content policy forbids that; all text from
 a result is escaped; what a chart draws is also a table and a download; the results are inside.
@@ -38,24 +38,24 @@ from tinygram_bench.report.page.thinning import thinned
 from tinygram_bench.report.surroundings import surroundings_of
 
 LARGE_BYTES = 1_500_000
-"""A page is large that has more."""
+"""A page with more bytes is large."""
 ANSWER_SENTENCES = 2
-"""The number of sentences above the first chart; the others can be unfolded."""
+"""The number of sentences above the first chart; further ones can be unfolded."""
 
 _IN_ADDRESSES = ",/:;@"
-"""What an address may have as it is, beside letters, digits and `-._~`."""
+"""Characters that a URL may have unescaped, beside letters, digits and `-._~`."""
 _GLOBALS = "window.vegaEmbed = vegaEmbed;"
 
 
 class Page(msgspec.Struct, frozen=True):
-    """A page, and whether histograms and slices are left out of it, now or of one before it."""
+    """A page, and whether its results lack histograms and slices, now or since an earlier page."""
 
     html: str
     is_condensed: bool
 
 
 _Seen = dict[str, Any]
-"""What the template shows of a result."""
+"""The values of a result for the template."""
 
 
 class _Inside(msgspec.Struct, frozen=True):
@@ -70,14 +70,14 @@ class _Inside(msgspec.Struct, frozen=True):
 
 
 def _element(named: Named) -> str:
-    """The result, packed well, which takes long, unless it is too large for a page anyway."""
+    """The packed result, packed well (which takes long) unless too large for a page anyway."""
     document = msgspec.json.encode(named.result)
     quickly = element_of(named.name, document, preset=0)
     return quickly if len(quickly) > 2 * LARGE_BYTES else element_of(named.name, document)
 
 
 def page_of(results: Sequence[Named], version: str) -> Page:
-    """The page; `version`: that of the tinygram that makes it. The results have summaries."""
+    """The page of results, which must have summaries; `version`: that of this tinygram."""
     for inside, seen in _attempts(results):
         page = _page(inside, seen, version)
         if len(page.html.encode()) <= LARGE_BYTES:
@@ -86,9 +86,9 @@ def page_of(results: Sequence[Named], version: str) -> Page:
 
 
 def _attempts(results: Sequence[Named]) -> Iterator[tuple[_Inside, Sequence[_Seen]]]:
-    """What a page can have inside, and what it can show: all, then less and less.
+    """What a page can have inside, and what it can show: everything, then less and less.
 
-    First goes what nobody reads on the page, then what can be made of the result file again.
+    First to go is what nobody reads on the page, then what the result file can show again.
     """
     seen = [_seen(each, at) for at, each in enumerate(results)]
     yield _Inside.of(results), seen
@@ -129,7 +129,7 @@ def _page(inside: _Inside, seen: Sequence[_Seen], version: str) -> Page:
 
 
 def _seen(named: Named, at: int) -> _Seen:
-    """What the template shows; `at` makes its ids unique."""
+    """The values for the template; `at` makes its ids unique."""
     result = named.result
     document = document_of(result, published=False)
     charts = [_chart(chart, f"r{at}-{chart.name}") for chart in charts_of(result)]
@@ -152,12 +152,12 @@ def _seen(named: Named, at: int) -> _Seen:
         "sections": document.sections,
         "environment": tuple(_facts(result.environment)),
     }
-    # The page that it is of has no charts of points, and most of them have no data any more.
+    # The page of a condensed result has no charts of points, most of which have no data any more.
     return _without_points(seen) if result.is_condensed else seen
 
 
 def _without_points(seen: _Seen) -> _Seen:
-    """The same without the charts of a sweep's single points."""
+    """The same values without the charts of a sweep's single points."""
     return seen | {
         "charts": [each for each in seen["charts"] if not each["chart"].is_detail],
         "detail_groups": [],
@@ -177,7 +177,7 @@ def _chart(chart: Chart, id: str) -> dict[str, Any]:
 
 
 def _groups(charts: Iterable[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """The charts next to each other that have the same title."""
+    """Groups of neighbouring charts with the same title."""
     return [(title, [*of]) for title, of in groupby(charts, _title_of)]
 
 
@@ -206,7 +206,7 @@ def _facts(environment: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _shown(cell: Cell) -> str:
-    """Text as it is, numbers with five digits or all whole ones."""
+    """A cell as text: text as it is, numbers with five digits, or whole from 10,000 on."""
     if cell is None:
         return "–"
     if isinstance(cell, str):
@@ -230,7 +230,7 @@ def _vega() -> str:
 
 
 def _packed(text: str) -> str:
-    """In gzip and base64, which browsers unpack; nothing in it ends an element."""
+    """The text in gzip and base64, which browsers unpack, and which cannot end an element."""
     return base64.b64encode(gzip.compress(text.encode(), compresslevel=9, mtime=0)).decode()
 
 

@@ -1,8 +1,8 @@
-"""A result as the largest pages hold it: the figures of each run, and not what they come from.
+"""A result as the largest pages hold it: the figures of each run, without their sources.
 
 Law: the answer, the summaries, the verdicts, and whatever a report or a comparison tells of the
-result, are told of the condensed one. What it cannot tell, it leaves out, and says so: percentile
-curves, timelines and logs of histograms.
+result are the same for the condensed one. Things that it cannot tell are left out, which it says:
+percentile curves, timelines and logs of histograms.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _Link = tuple[str, str, str]
 
 
 def condensed(result: Result, answer: tuple[str, ...]) -> Result:
-    """The result without histograms and slices; of a condensed one, the same again.
+    """The result without histograms and slices; a condensed result stays the same.
 
-    It has to have its summaries; `answer`: that of its report. What is told of several cases
-    together stays: runs of `sizes` are left as they are, and how late a link was in all runs is in
-    the first one over it. ValueError where a histogram cannot be read.
+    It must have its summaries; `answer`: that of its report. What is told of several cases together
+    stays: runs of `sizes` are left as they are, and a link's lateness in all runs goes into the
+    first run over it. Raises ValueError where a histogram cannot be read.
     """
     if result.is_condensed:
         return result
@@ -47,14 +47,14 @@ def condensed(result: Result, answer: tuple[str, ...]) -> Result:
 
 
 def _link_of(case: Case, run: Run) -> _Link | None:
-    """The link whose lateness the run has; None where it has none, or is left as it is."""
+    """The link whose lateness the run has; None where it has none, or stays as it is."""
     if case.workload == OF_MANY_CASES or run.link is None or OF_LINKS not in run.histograms:
         return None
     return case.link, run.link.backend, run.link.device
 
 
 def _condensed(case: Case, run: Run, kept: dict[str, str]) -> Run:
-    """The run with these histograms alone."""
+    """The run with only these histograms, and with figures in place of the others."""
     if case.workload == OF_MANY_CASES:
         return run
     counts = {name: Histogram.from_base64(text).count for name, text in run.histograms.items()}

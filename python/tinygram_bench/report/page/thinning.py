@@ -1,7 +1,7 @@
-"""Histograms as a large page holds them: with what is told of them, and less detail in between.
+"""Histograms as a large page holds them: exact where figures are told, with less detail between.
 
-Law: whatever a report, a page or a comparison tells of the result, it tells of the thinned one.
-Told of a run are the count, the extremes, the mean and a few percentiles; and of all good runs of a
+Law: whatever a report, a page or a comparison tells of the result is the same for the thinned one.
+Told of a run are the count, the extremes, the mean and a few percentiles, and of all good runs of a
 case together those percentiles that a chart draws.
 """
 
@@ -26,11 +26,11 @@ _Key = tuple[str, str]
 
 
 def thinned(result: Result) -> Result:
-    """The result with thinner histograms; of a thinned one, the same again.
+    """The result with thinned histograms; a thinned result stays the same.
 
-    It is marked where one of them became another, so that what is made of it can say so. Those
+    The result is marked where a histogram has changed, so that reports of it can say so. Histograms
     whose percentiles are told of several cases together stay as they are: a link's lateness, and
-    those of `sizes`, which has few samples in each. ValueError where one cannot be read.
+    those of `sizes`, each with few samples. Raises ValueError where one cannot be read.
     """
     told_ns = _told_ns(result)
     runs = tuple(_thinned(run, told_ns) for run in result.runs)
@@ -38,7 +38,7 @@ def thinned(result: Result) -> Result:
 
 
 def _told_ns(result: Result) -> dict[_Key, tuple[int, ...]]:
-    """What is told of all good runs of a case together, for each histogram that is thinned."""
+    """The percentiles, in ns, of all good runs of a case together, for each thinned histogram."""
     left = {case.case_id for case in result.plan.cases if case.workload == OF_MANY_CASES}
     pools: defaultdict[_Key, Histogram] = defaultdict(Histogram)
     for run in result.runs:
@@ -46,7 +46,7 @@ def _told_ns(result: Result) -> dict[_Key, tuple[int, ...]]:
             for name, text in run.histograms.items():
                 if name != OF_LINKS:
                     pools[run.case_id, name].merge(Histogram.from_base64(text))
-    # A figure of all rounds has those of runs, whether or not a chart draws them.
+    # Figures of all rounds use the percentiles told of runs, whether or not a chart draws them.
     percentiles = sorted({*PERCENTILES, *TOLD_PERCENTILES})
     return {key: tuple(map(pool.percentile_ns, percentiles)) for key, pool in pools.items()}
 

@@ -1,6 +1,6 @@
-"""Figures that others published, as they were published, and ours beside them: a file a workload.
+"""Figures that others published, unchanged, with ours beside them: a file per workload.
 
-They came from other machines, so that only shapes and ratios can be set side by side.
+They came from other machines, so that only shapes and ratios can be compared.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The published echo servers beside ours, each as a ratio to its own uvloop server.
 
 Source of `echo.csv`: a published comparison of uvloop with a pool of threads, 5 clients. Its
-threads sent their whole buffer, however little of it they had read: `--faulty whole-buffer`.
-`echo_second.csv` is its second table, of another machine.
+threads sent their whole buffer, however little they had read into it: `--faulty whole-buffer`.
+`echo_second.csv` is its second table, from another machine.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ _NEAREST = {
     "asyncio/protocol": "asyncio/protocol",
     "asyncio/streams": f"asyncio/streams:{_BUFFER}",
 }
-"""A published server → the nearest of ours. A plain `uvloop` has the figures of its protocol."""
+"""A published server → our nearest one. A plain `uvloop` has the figures of its protocol."""
 _UVLOOP, _THREADS = "uvloop", "threads/recvmsg_into"
 
 
 class PublishedServer(Struct, frozen=True):
-    """One row of a published table; `buffer_bytes` null: the event loop's own."""
+    """One row of a published table; `buffer_bytes` None: the event loop's own buffer."""
 
     server: str
     buffer_bytes: int | None
@@ -66,14 +66,14 @@ class PublishedServer(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Its published name, with its buffer."""
+        """The published name, with the size of the buffer."""
         if self.buffer_bytes is None:
             return self.server
         return f"{self.server}:{format_bytes(self.buffer_bytes)}"
 
 
 def published_servers(table: str) -> tuple[PublishedServer, ...]:
-    """The rows in the published order, duplicates once."""
+    """The rows in the published order, without duplicates."""
     rows = (
         PublishedServer(
             server=row["server"],
@@ -87,7 +87,7 @@ def published_servers(table: str) -> tuple[PublishedServer, ...]:
 
 
 def published_tables(result: Result, load: Load) -> tuple[Table, ...]:
-    """Both tables for the load's size of messages; none where it was not published."""
+    """Both tables for the load's message size; none where that was not published."""
     first, second = (
         [each for each in published_servers(table) if each.message_bytes == load.message_bytes.max]
         for table in ("echo", "echo_second")

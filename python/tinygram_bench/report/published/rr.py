@@ -1,7 +1,7 @@
-"""The published calls, and the ratio of both strategies beside ours.
+"""The published calls, with the ratio of the two strategies beside ours.
 
 Source of `rr.csv`: a published comparison of a Java server with two machines of a hundred blocking
-client threads each, the client's TCP_NODELAY on and off. Its time of a call includes connecting,
+client threads each, the client's TCP_NODELAY on and off. Its time of a call includes connecting;
 ours does not.
 """
 
@@ -29,9 +29,9 @@ _COMPARED = "nodelay"
 
 
 def published_table(summaries: Sequence[Summary], labels: Mapping[str, str]) -> Table | None:
-    """The published table, and our ratios; None where no measured case is like it.
+    """The published table with our ratios; None where no measured case is like it.
 
-    `labels`: case_id → what tells the case from the others, its strategy last.
+    `labels`: case_id → the words that tell the case from the others, its strategy last.
     """
     alike = [summary for summary in summaries if _is_alike(summary.case)]
     if not alike:
@@ -57,7 +57,7 @@ def published_table(summaries: Sequence[Summary], labels: Mapping[str, str]) -> 
 
 
 def _is_alike(case: Case) -> bool:
-    """Whether it has the published callers, sizes and connections."""
+    """Whether the case has the published callers, sizes and connections."""
     asked = RrParameters.of(case)
     return (
         (case.message_bytes.max, asked.reply_bytes) == (10_010, 2)
@@ -67,7 +67,7 @@ def _is_alike(case: Case) -> bool:
 
 
 def _ratios(summaries: Sequence[Summary], labels: Mapping[str, str]) -> dict[str, float]:
-    """NODELAY ÷ Nagle where nothing else differs, by what tells the pair from the others."""
+    """Words that tell a pair from the others → `nodelay` ÷ `nagle` where nothing else differs."""
     bases = {
         all_but_strategy(summary.case): time_us
         for summary in summaries
@@ -84,7 +84,7 @@ def _ratios(summaries: Sequence[Summary], labels: Mapping[str, str]) -> dict[str
 
 
 def _time_us(summary: Summary) -> float | None:
-    """Mean time of a call, connecting included."""
+    """The mean time of a call in µs, connecting included."""
     call, connect = (summary.figures.get(f"{name}_mean_us") for name in ("call", "connect"))
     return None if call is None or connect is None else call.median + connect.median
 

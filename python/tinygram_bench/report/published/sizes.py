@@ -1,7 +1,7 @@
-"""The published measurements beside ours: the same model, fitted to their one number for each cell.
+"""The published measurements beside ours, by the same model, fitted to one number per cell.
 
-Source of `sizes.csv`: measurements for a lecture over four networks. Each total is that of one
-series without an interval, and its first cells have start-up in them.
+Source of `sizes.csv`: measurements for a lecture over four networks. Each total is from one series,
+without an interval, and the first cells include start-up.
 """
 
 from __future__ import annotations

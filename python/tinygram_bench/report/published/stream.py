@@ -1,8 +1,9 @@
 """The nine published ways beside ours, each as a ratio to its own `loop/nodelay`.
 
 Source of `stream.csv`: a published comparison of nine ways in Python to send 1,000,000 small
-messages over one connection, flat out. What it calls latency is hand-over to receipt, flat out: our
-`queueing_*`. Ours are the ratios of the verdicts, round by round, as in the tables above them.
+messages over one connection, flat out. What it calls latency is from hand-over to receipt, flat
+out: our `queueing_*`. Our ratios are those of the verdicts, round by round, as in the tables above
+them.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ MICROSECONDS_PER_SECOND = 1e6
 
 
 class PublishedWay(Struct, frozen=True):
-    """One row of the published table: one number each, without an interval."""
+    """One row of the published table: a single number for each figure, without an interval."""
 
     runtime: str
     strategy: str
@@ -65,7 +66,7 @@ def _way(row: dict[str, str]) -> PublishedWay:
 def published_tables(result: Result, load: Load) -> tuple[Table, ...]:
     """Throughput and run time, then queue length; ours are the `stdlib` rows of `load`.
 
-    None where the load is paced, for that was not published. Of cases that took turns there is no
+    There are none where the load is paced, which was not published. Cases that took turns have no
     run time.
     """
     if not load.is_flat_out:
@@ -109,7 +110,7 @@ def published_tables(result: Result, load: Load) -> tuple[Table, ...]:
 
 
 class OurRatios(Struct, frozen=True):
-    """Ours, round by round against our own `loop/nodelay`: the ratios of the verdicts."""
+    """Our ratios to our own `loop/nodelay`, round by round: those of the verdicts."""
 
     case_ids: dict[tuple[str, str], str]
     verdicts: dict[tuple[str, str], Verdict]
@@ -159,7 +160,7 @@ def _table(
 
 
 def _differences(result: Result, load: Load) -> tuple[str, ...]:
-    """Reasons other than the machine for ours to differ from the published."""
+    """Reasons other than the machine why our figures may differ from the published ones."""
     asked = {
         StreamParameters.of(case).messages for case in result.plan.cases if Load.of(case) == load
     }

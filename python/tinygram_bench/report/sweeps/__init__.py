@@ -1,4 +1,4 @@
-"""The report of a sweep: what it answers, and a table of all points; made of a stored result."""
+"""The report of a sweep, made of a stored result: its answer, and a table of all points."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tinygram_bench.statistics.sweeps.curves import curves_of, swept_of
 
 
 def by_value(result: Result) -> Result:
-    """The same, with the cases and summaries of points in the order of their values.
+    """The same result, with the cases and summaries of points in the order of their values.
 
-    In the plan they are as they were chosen; cases that belong to no point stay behind them.
+    In the plan they are in the order of choice; cases that belong to no point stay behind them.
     """
     assert result.plan.sweep is not None, "it is asked of a sweep alone"
     ranks = {id_: at for at, point in enumerate(result.plan.sweep.points) for id_ in point.case_ids}
@@ -27,7 +27,7 @@ def by_value(result: Result) -> Result:
 def with_sweep(document: Document, result: Result) -> Document:
     """The report of a sweep first; the tables of single points are details of it.
 
-    Of a condensed result the answer is the stored one: the order of two ways comes of slices.
+    For a condensed result the answer is the stored one: the order of two ways needs slices.
     """
     seen = curves_of if result.is_condensed else swept_of
     swept = seen(result.plan, result.runs, result.summaries)

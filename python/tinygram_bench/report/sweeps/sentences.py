@@ -1,4 +1,4 @@
-"""The answer of a sweep: what can be sustained, or where curves bend; and what is best where."""
+"""The answer of a sweep: what is sustained, or where curves bend; and which way is best where."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _MOST_TOLD = 6
 
 
 def sentences_on(swept: Swept) -> tuple[str, ...]:
-    """Two sentences: the limit, or where none was given the knees; and the crossovers.
+    """Two sentences: on the limit, or where none was given on knees; and on crossovers.
 
-    A third one where figures are in doubt.
+    There is a third one where figures are in doubt.
     """
     if not any(values for curve in swept.curves for values in curve.rounds):
         return ("Nothing was measured.",)
@@ -31,7 +31,7 @@ def sentences_on(swept: Swept) -> tuple[str, ...]:
 
 
 def _in_doubt(swept: Swept) -> tuple[str, ...]:
-    """How many figures are in doubt, and why: knees and limits are told of them all the same."""
+    """How many figures are in doubt, and why: they are still used for knees and limits."""
     doubts = [doubt for curve in swept.curves for doubt in curve.doubts if doubt]
     if not doubts:
         return ()
@@ -43,7 +43,7 @@ def _in_doubt(swept: Swept) -> tuple[str, ...]:
 def _sustained(swept: Swept, limit: Limit) -> str:
     """`With p99 latency below 1 ms, nodelay sustains 38,000/s (35,000/s–41,000/s); …`.
 
-    Those that keep to it furthest come first.
+    Ways that keep to the limit furthest come first.
     """
     labels = labels_of(swept)
     found = [(label, met_of(swept.values, curve, limit)) for curve, label in labels.items()]
@@ -58,7 +58,7 @@ def _sustained(swept: Swept, limit: Limit) -> str:
 def _never_met(swept: Swept, found: Sequence[tuple[str, Met]]) -> str:
     """`none of the 21 ways is seen to keep to it at any rate; shown not to keep to it are …`.
 
-    Those that are shown to miss it soonest come first.
+    Ways that are shown to miss the limit soonest come first.
     """
     value, noun = SAID[swept.sweep.parameter].value, SAID[swept.sweep.parameter].noun
     shown = sorted((met.high, label) for label, met in found if met.high is not None)
@@ -68,7 +68,7 @@ def _never_met(swept: Swept, found: Sequence[tuple[str, Met]]) -> str:
 
 
 def _reach(met: Met) -> float:
-    """Up to which value it is kept to, by the estimate."""
+    """The estimate of the value up to which the limit is kept."""
     if met.state == "met everywhere":
         return inf
     return -inf if met.up_to is None else met.up_to
@@ -148,7 +148,7 @@ def _crossover(swept: Swept, each: Crossover) -> str:
 
 
 def _order(swept: Swept) -> str:
-    """`: nodelay is faster than nagle at 4 of 9 points`, the pairs that any point tells apart."""
+    """`: nodelay is faster than nagle at 4 of 9 points`, for pairs that any point tells apart."""
     labels = labels_of(swept)
     told = []
     for each in swept.pairings:
@@ -173,9 +173,9 @@ def _at(swept: Swept, at: Figure) -> str:
 
 
 def _how_sure(swept: Swept) -> str:
-    """The confidence of each point's interval, by the fewest rounds of one that has figures.
+    """The confidence of each point's interval, by the fewest rounds of a point with figures.
 
-    What is told of a whole curve is made of several of them, and of points chosen by what was seen.
+    Statements on a whole curve use several intervals, and points chosen by what was seen.
     """
     fewest = min(len(values) for curve in swept.curves for values in curve.rounds if values)
     sure = f", each point's interval at {confidence(fewest)}"

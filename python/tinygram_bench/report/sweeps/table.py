@@ -13,7 +13,7 @@ _BEHIND, _DOUBTED = "!", "?"
 
 
 def table_on(swept: Swept) -> Table:
-    """The medians of the swept figure."""
+    """The table with the medians of the swept figure."""
     said = SAID[swept.sweep.parameter]
     unit = unit_of(swept.figure).strip()
     columns = (

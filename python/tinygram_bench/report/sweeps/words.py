@@ -1,4 +1,4 @@
-"""What values, limits and ways of a sweep are called."""
+"""The words for values, limits and ways of a sweep."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UNTOLD = (
     *("messages", "warm_up_messages", "slice_ns", "duration_ns", "link_backend", "timeout_ns"),
     *("server", "server_kind", "buffer_bytes"),
 )
-"""Parameters that follow from others, or that the name of a way has."""
+"""Parameters that follow from others, or that are in the name of a way."""
 
 
 class Said(Struct, frozen=True):
@@ -52,7 +52,7 @@ def limit_in_words(limit: Limit) -> str:
 
 
 def labels_of(swept: Swept) -> dict[Curve, str]:
-    """The ways without what is swept, each told from the others."""
+    """Names of the ways, without the swept value, each different from the others."""
     labels = {curve: _way(curve, swept.sweep.parameter) for curve in swept.curves}
     shared = {label for label, count in Counter(labels.values()).items() if count > 1}
     return {
@@ -71,7 +71,7 @@ def _way(curve: Curve, parameter: Parameter) -> str:
 
 
 def _difference(case: Case, others: Sequence[Case]) -> str:
-    """What the load and the parameters of this case are where those of the others differ."""
+    """Those values of the case's load and parameters that differ between the others."""
     told = [_told(each) for each in others]
     differing = [name for name in told[0] if len({str(each.get(name)) for each in told}) > 1]
     return "".join(f", {name} {_told(case).get(name, UNKNOWN)}" for name in differing)

@@ -16,7 +16,7 @@ from tinygram_bench.statistics.workloads import WORKLOADS
 from tinygram_bench.statistics.workloads.loads import Load, way_of
 
 _VERBS = {"throughput_per_s": "sends", "calls_per_s": "makes"}
-"""The figures that are as many messages, or calls, in the same time."""
+"""Figures that mean a number of messages, or calls, in the same time."""
 
 
 def reasons_of(
@@ -24,10 +24,10 @@ def reasons_of(
     named: Collection[tuple[str, str]] | None = None,
     where: Callable[[Case], str] | None = None,
 ) -> tuple[Reason, ...]:
-    """A reason for each pair of which something can be said, with its load where there are several.
+    """A reason for each pair about which something is known, with its load where there are several.
 
-    `named`: (baseline, case) of those that the answer names; None: it names all. `where`: what to
-    call a case's load in place of its usual name; empty: it need not be told.
+    `named`: (baseline, case) of pairs that the answer names; None: it names all. `where`: the name
+    of a case's load, in place of the usual one; empty: the load need not be told.
     """
     where = where or partial(_load_among, load_names(result))
     found = []
@@ -46,7 +46,7 @@ def _load_among(names: Mapping[Load, str], case: Case) -> str:
 
 
 def sentence(why: Why) -> str | None:
-    """What differs, and the parts of it; None where no part of it is known."""
+    """A sentence on what differs, and its parts; None where no part is known."""
     clauses = [
         clause
         for clause in (cpu_clause(why), arrival_clause(why), evidence_clause(why))
@@ -55,7 +55,7 @@ def sentence(why: Why) -> str | None:
     if not clauses:
         return None
     verdict = next((each for each in why.verdicts if each.ratio is not None), None)
-    # No verdict on times, but counts do not depend on what else the host did.
+    # There is no verdict on times, but counts do not depend on what else the host did.
     head = _names(why) if verdict is None else _head(why, verdict)
     return f"{head}: {'; '.join(clauses)}."
 
@@ -74,7 +74,7 @@ def _names(why: Why) -> str:
 
 
 def _name(case: Case, other: Case) -> str:
-    """The way; the strategy alone where both have the rest in common, in `rr`."""
+    """The way; in `rr` only the strategy, where both have the rest in common."""
     is_one_way = (case.runtime, case.implementation) == (other.runtime, other.implementation)
     if case.workload == "rr" and is_one_way:
         return case.strategy

@@ -1,4 +1,4 @@
-"""The clauses of such a sentence: CPU time, time until the arrival, and what was counted beside."""
+"""The clauses of a reason: CPU time, time until the arrival, and evidence."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from tinygram_bench.statistics.workloads import WORKLOADS
 _LEAST_SHARE = 0.03
 """Parts that are smaller than this share of the difference are not named."""
 _ALIKE = 1.05
-"""Counts are as many where neither is so many times the other."""
+"""Counts are taken as equal where neither is this many times the other."""
 _MOST_PARTS = 0.9
-"""What is explained by that share is explained."""
+"""A difference of which this share is explained counts as explained."""
 _WITHIN_NOISE = ", which the rounds do not tell from nothing"
 _LEAST_COUNT = 1.0
-"""Events in a thousand messages or calls; what is rarer is not told."""
+"""Events per thousand messages or calls; rarer events are not told."""
 
 
 class _Subject(Struct, frozen=True):
-    """What a part is called, and whether its verb is in the plural."""
+    """The name of a part, and whether its verb is in the plural."""
 
     text: str
     is_plural: bool = False
@@ -65,7 +65,7 @@ def cpu_clause(why: Why) -> str | None:
 
 
 def arrival_clause(why: Why) -> str | None:
-    """`holding costs 23 of 25 µs of mean latency`, with what waits in the kernel where known."""
+    """`holding costs 23 of 25 µs of mean latency`, with waits in the kernel where known."""
     if why.arrival is None or not why.arrival.parts:
         return None
     figure = f"{WORKLOADS[why.case.workload].time}_mean_us"
@@ -73,7 +73,7 @@ def arrival_clause(why: Why) -> str | None:
 
 
 def evidence_clause(why: Why) -> str | None:
-    """Shares of samples and segments, the case's and the baseline's, where a link was watched."""
+    """Evidence of the case and the baseline, as far as it was counted."""
     before, after = why.baseline_evidence, why.case_evidence
     shares = (
         ("of the time was a wait for an acknowledgement", after.unsent_time, before.unsent_time),
@@ -113,12 +113,12 @@ def evidence_clause(why: Why) -> str | None:
 
 
 def _differ(first: float, second: float) -> bool:
-    """Whether one of them is so much more that it is worth a word."""
+    """Whether one count is so much more than the other that it is worth a word."""
     return max(first, second) >= _LEAST_COUNT and max(first, second) > _ALIKE * min(first, second)
 
 
 def _accounted(account: Account, subjects: Mapping[str, _Subject], what: str) -> str | None:
-    """The parts, the largest first; the first one in the direction of the whole names the whole.
+    """The parts, the largest first; the first one along the whole difference names the whole.
 
     None where no part is worth a word.
     """
@@ -144,14 +144,14 @@ def _accounted(account: Account, subjects: Mapping[str, _Subject], what: str) ->
         else f"{number(abs(rest))} µs"
     )
     share = f"{abs(rest / whole):.0%}"
-    # A share of a small difference says little: the rounds do.
+    # A share of a small difference says little; the rounds say more.
     noise = "" if account.is_rest_shown or account.explained_share >= _MOST_PARTS else _WITHIN_NOISE
     said.append(f"{left} ({share}) unexplained{noise}")
     return ", ".join(said)
 
 
 def _writes(why: Why) -> _Subject:
-    """`39 times fewer writes`; as many of them differ in the segments that they make."""
+    """`39 times fewer writes`; equally many writes may differ in the segments that they make."""
     before, after = why.baseline_evidence, why.case_evidence
     counted = _counted(before.writes, after.writes)
     if counted or not before.segments or not after.segments:
@@ -161,7 +161,7 @@ def _writes(why: Why) -> _Subject:
 
 
 def _counted(before: float | None, after: float | None) -> str:
-    """`39 times fewer `; nothing where they are as many, or not known."""
+    """`39 times fewer `; empty where the counts are about equal, or not known."""
     if not before or not after:
         return ""
     times = before / after
@@ -171,7 +171,7 @@ def _counted(before: float | None, after: float | None) -> str:
 
 
 def _percent(share: float) -> str:
-    """Whole ones, with as many digits as it takes not to say all or nothing of what is neither."""
+    """A percentage, with enough digits that only 0 and 1 become 0 % and 100 %."""
     for digits in range(5):
         text = f"{share:.{digits}%}"
         if share in (0, 1) or float(text.rstrip("%")) not in (0, 100):

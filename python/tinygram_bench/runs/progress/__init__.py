@@ -1,8 +1,8 @@
-"""What runs, what came out of it so far, and how long it will still take: told on stderr.
+"""Progress on stderr: what runs, its figures so far, and how long the plan will still take.
 
 Law: nothing here wakes up during a run. There is no thread and no timer; the parent sleeps while
-cases are measured. Where they take turns in slices it is told between two slices how fast they are
-so far (live.py); else, and of p50 and p99, figures are those of runs that are finished.
+cases are measured. Where cases take turns, their rates so far are told between two slices
+(live.py); all other figures are those of finished runs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tinygram_bench.runs.progress.latest import Latest, in_words, latest_of, num
 _ERASE_LINE = "\r\x1b[2K"
 _UP_AND_ERASE = "\x1b[1A\x1b[2K"
 _MOST_CASES = 12
-"""On a terminal so many of the cases that run are shown, fewer where it is not as high."""
+"""The most cases that are shown on a terminal while they run; fewer where it has fewer lines."""
 
 
 class _Running(NamedTuple):
@@ -37,11 +37,11 @@ class _Running(NamedTuple):
 class Progress:
     """A context manager around all runs of a plan.
 
-    `total_runs` is cases × rounds, `earlier_runs` those of them that were finished before;
-    `may_end_early`: there may be fewer. `most_s`: after that time no round begins.
+    `total_runs` is cases × rounds, `earlier_runs` how many of them were finished before;
+    `may_end_early`: there may be fewer. `most_s`: seconds after which no round begins.
 
     On a terminal it keeps a few lines, rewritten when cases start and while they take turns: how
-    far it is, and each of these cases with its rate so far and the figures of its last run.
+    far the plan is, and each running case with its rate so far and the figures of its last run.
     Elsewhere it writes a line at the start of each round, with the ranges of the figures of the
     round before. A failed run always leaves its own line.
     With `quiet` it writes nothing.
@@ -127,7 +127,7 @@ class Progress:
             self._tell_for_good(f"failed after {seconds:.1f} s: {case.case_id}: {reason}")
 
     def warn(self, line: str) -> None:
-        """Tell what must be known, on a line that stays, with `quiet` too."""
+        """Tell something important on a line that stays, even with `quiet`."""
         was_quiet, self._quiet = self._quiet, False
         self._tell_for_good(line)
         self._quiet = was_quiet or self._quiet
@@ -139,10 +139,10 @@ class Progress:
         ]
 
     def _time_left(self, running_s: float = 0, each_s: float | None = None) -> list[str]:
-        """From the mean time of the runs so far, preparation included.
+        """How long the plan still takes, by the mean time of its runs so far, preparation included.
 
-        `running_s`: for so long the present ones have run. `each_s`: what a run takes where none is
-        finished; None: nothing is told then.
+        `running_s`: how long the present runs have taken. `each_s`: how long a run takes, for where
+        none is finished; None: nothing is told then.
         """
         passed_s = self._clock() - self._started_at_s
         if self._finished_runs:
@@ -156,7 +156,7 @@ class Progress:
         return [left + self._most]
 
     def _stolen(self, *, has_run: bool = False) -> list[str]:
-        """The share since the start; nothing where it is not known, or nothing has run."""
+        """The stolen share since the start; nothing where it is not known, or nothing has run."""
         now = self._read_cpu_time()
         has_run = has_run or self._finished_runs > 0
         if now is None or self._cpu_time_at_start is None or not has_run:
@@ -182,7 +182,7 @@ class Progress:
         return rows
 
     def _tell(self, *lines: str) -> None:
-        """Tell these lines; on a terminal until others are told."""
+        """Tell these lines; on a terminal they stay until others are told."""
         if not self._is_terminal:
             self._write("\n".join((*lines, "")))
             return
@@ -196,7 +196,7 @@ class Progress:
         self._write(f"{erasing}{line}\n")
 
     def _erasing(self) -> str:
-        """What erases the lines that are shown, and goes to the first of them."""
+        """The characters that erase the shown lines, and go to the first of them."""
         erasing = _ERASE_LINE + _UP_AND_ERASE * self._lines_up
         self._lines_up = 0
         return erasing
@@ -214,7 +214,7 @@ class Progress:
 
 
 def _cut(line: str, columns: int) -> str:
-    """A line of at most so many columns: its end, the figures, counts for more than its middle."""
+    """The line in at most `columns`: its end, the figures, counts for more than its middle."""
     if len(line) <= columns:
         return line
     start, gap, end = line.rpartition("  ")

@@ -1,8 +1,8 @@
 """How many bytes have come to a process over TCP so far, asked from outside: tcp(7), TCP_INFO.
 
-The process takes no part in it, and no code of its runs. Each time its descriptors are taken for a
-moment alone (pidfd_getfd(2)): one that is kept would keep the connection open when the process has
-ended, and its peer would never hear of that.
+The process takes no part in this, and none of its code runs. Each time, its descriptors are
+duplicated only for a moment (pidfd_getfd(2)): a duplicate that stayed would keep the connection
+open after the process has ended, and the peer would never hear of that.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _ESTABLISHED = 1
 _RECEIVED_AT = 128
 """Where `tcpi_bytes_received` is in `struct tcp_info` (linux/tcp.h), since Linux 4.1."""
 _MOST_CONNECTIONS = 8
-"""Asking for one takes some microseconds."""
+"""With more connections their bytes are not known: asking for each takes some microseconds."""
 
 
 class Arrived:
-    """A context manager: these processes, and the connections that they have when it begins."""
+    """A context manager for these processes and the connections that they have when it begins."""
 
     def __init__(self, pids: Sequence[int]) -> None:
         self._pids = pids
@@ -45,7 +45,7 @@ class Arrived:
                     if _received(pidfd, fd) is not None:
                         self._sockets.append((pidfd, fd))
         except OSError:
-            self._sockets = []  # It has ended, or may not be looked at.
+            self._sockets = []  # A process has ended, or may not be looked at.
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -54,7 +54,7 @@ class Arrived:
         self._pidfds, self._sockets = [], []
 
     def bytes(self) -> int | None:
-        """All bytes since these connections began; None: one has ended, or there are too many."""
+        """The bytes of these connections so far; None: one ended, there are none or too many."""
         if not 0 < len(self._sockets) <= _MOST_CONNECTIONS:
             return None
         received = [_received(*each) for each in self._sockets]
@@ -63,7 +63,7 @@ class Arrived:
 
 
 def _received(pidfd: int, fd: int) -> int | None:
-    """None where it is no established TCP connection, or may not be asked."""
+    """The bytes received; None where it is no established TCP connection, or may not be asked."""
     taken: int = ctypes.CDLL(None).syscall(_PIDFD_GETFD, pidfd, fd, 0)
     if taken < 0:
         return None

@@ -17,7 +17,7 @@ _RATES = ("throughput_per_s", "calls_per_s")
 
 
 class Latest(Struct, frozen=True):
-    """What was measured in one run; None: it does not know.
+    """What was measured in one run; None: not known.
 
     `due_per_s`: how many messages were to be sent, where the case has a schedule.
     """

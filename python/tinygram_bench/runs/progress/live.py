@@ -1,8 +1,8 @@
-"""How fast the cases that take turns are while they do so, for those who watch (decision 0037).
+"""The rates of cases while they take turns, for those who watch (decision 0037).
 
 Law: nothing here happens while a slice lasts. The parent is awake between two slices, where it
-reads CPU clocks; a few times a second it then asks the kernel what has come to the case whose slice
-has ended, and has that told.
+reads CPU clocks; a few times a second it then asks the kernel how much has arrived for the case
+whose slice has ended, and has that told.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from tinygram_bench.statistics.workloads.loads import Load
 _EVERY_S = 0.25
 
 Tell = Callable[[dict[str, float], float], None]
-"""Gets the messages or calls a second of cases by their ids, as far as they are known, and how many
-seconds their slices still take."""
+"""Gets the messages or calls per second of cases by their ids, as far as they are known, and how
+many seconds their slices still take."""
 Between = Callable[[int], None]
 """Called after a slice, with the number of its case."""
 
@@ -38,7 +38,7 @@ class Live(Struct):
         cases: Sequence[tuple[Case, Slices, Sequence[int]]],
         clock: Callable[[], float] = time.monotonic,
     ) -> Iterator[Between]:
-        """What is called between slices. `cases`: the slices of each, and who gets its bytes."""
+        """Yields what to call between slices. `cases`: each with its slices and receivers' pids."""
         if self.tell is None:
             yield lambda _ended: None
             return
@@ -52,13 +52,13 @@ class Live(Struct):
 
 
 class _Side:
-    """A case, and what has come to it since the first look at it."""
+    """A case, and the bytes that have arrived since the first look at it."""
 
     def __init__(self, case: Case, slices: Slices, arrived: Arrived) -> None:
         self.case, self.slices = case, slices
         self._open_ns = slices.open_ns if case.is_flat_out else slices.slice_ns
         self._arrived = arrived
-        # Nobody here knows how many messages records hold, nor how many bytes of each.
+        # Over TLS it is not known here how many messages records hold, nor how many bytes of each.
         self._first = None if Load.of(case).tls else arrived.bytes()
         self.over = 0
 
@@ -96,9 +96,9 @@ class _Watching:
         self._tell(self._rates, self._left_s())
 
     def _left_s(self) -> float:
-        """The slices that are left, and the gaps after them."""
+        """The seconds that the remaining slices take, with the gaps after them."""
         left_ns = {
-            # Those that run at the same time have the same slices.
+            # Cases that run at the same time have the same slices.
             side.slices.begins_ns[0]: (len(side.slices.begins_ns) - side.over)
             * (side.slices.slice_ns + side.slices.gap_ns)
             for side in self._sides

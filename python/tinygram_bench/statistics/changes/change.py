@@ -1,4 +1,4 @@
-"""The value that comparing two results ends in, and when a gate lets it pass."""
+"""What comparing two results finds for a figure, and when a gate lets it pass."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Passed = Literal["fails", "passes", "cannot_say"]
 class Change(Struct, frozen=True):
     """One figure of one case, before and after.
 
-    `before`, `after`: the rounds' middle, of times the geometric mean and of counts the median,
-    between the least and the greatest of them; None: the result does not have it. `ratio`: after ÷
-    before, with its interval; None where there is none. `reason`: why it cannot be said whether it
-    changed, even where there is a ratio; None where it can.
+    `before`, `after`: the middle of the rounds (of times the geometric mean, of counts the median)
+    between the least and the greatest of them; None: the result does not have the figure. `ratio`:
+    after ÷ before, with its interval; None where there is none. `reason`: why it cannot be said
+    whether the figure changed, even where there is a ratio; None where it can.
     `is_higher_better`: whether a ratio above 1 is an improvement.
     """
 
@@ -44,7 +44,7 @@ class Change(Struct, frozen=True):
 
     @property
     def worsening(self) -> tuple[float, float]:
-        """By which factor it is worse at least and at most; below 1 it is better."""
+        """The factors by which the figure is worse at least and at most; below 1 it is better."""
         assert self.ratio is not None, "nothing is known of it"
         if self.is_higher_better:
             return 1 / self.ratio.high, 1 / self.ratio.low
@@ -52,12 +52,12 @@ class Change(Struct, frozen=True):
 
     @property
     def sureness(self) -> float:
-        """How far the nearer end of the interval lies from 1, as a factor: what is sorted by."""
+        """How far the nearer end of the interval lies from 1, as a factor: the key for sorting."""
         least, most = self.worsening
         return max(least, 1 / most if most else inf)
 
     def passed(self, most_share: float) -> Passed:
-        """Whether it is shown to be worse by more than `most_share`, or not to be."""
+        """Whether the figure is shown to be worse by more than `most_share`, or shown not to be."""
         if self.shown == "cannot_say":
             return "cannot_say"
         least, most = self.worsening
@@ -67,7 +67,7 @@ class Change(Struct, frozen=True):
 
 
 def sorted_changes(changes: tuple[Change, ...]) -> tuple[Change, ...]:
-    """The surest and largest first; last those of which nothing can be said."""
+    """The changes, the surest and largest first, and last those of which nothing can be said."""
     known = [each for each in changes if each.shown != "cannot_say"]
     unknown = [each for each in changes if each.shown == "cannot_say"]
     return (*sorted(known, key=lambda each: -each.sureness), *unknown)

@@ -1,7 +1,7 @@
 """Whether two results can be compared, and what else differs between them.
 
-Law: what is measured elsewhere, on another kernel, with other messages or in another manner is not
-compared unasked; versions of programs are, for they are what one compares.
+Law: results of another host, another kernel, other messages or another method are not compared
+unasked; results of other versions of programs are, because those are what one compares.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ _DECISIVE_FOR_TIMES = {
     "cpu_governor": "CPU governor",
     "cpu_latency_limit_us": "limit of a core's time to wake up (µs)",
 }
-"""Those that hinder times alone, though counts of a strategy that decides by time may vary, too."""
+"""Facts that make only times incomparable, though counts of a strategy that decides by time may
+vary, too."""
 _FLEETING = ("load_average_1_5_15_min", "memory_bytes", "noise_floor", "study")
 
 
@@ -59,8 +60,8 @@ def common_cases(before: Result, after: Result) -> tuple[Case, ...]:
 def hindrances(before: Result, after: Result, *, has_times: bool = True) -> tuple[Difference, ...]:
     """What makes the two incomparable: host, kernel, messages and method, in that order.
 
-    Hosts that are not known, as in anonymous results, may be two. `has_times`: not only counts are
-    compared.
+    Hosts that are not known, as in anonymous results, count as different ones. `has_times`: not
+    only counts are compared.
     """
     found = [Difference("host", before.host, after.host)]
     for name, words in (_DECISIVE | (_DECISIVE_FOR_TIMES if has_times else {})).items():
@@ -88,7 +89,7 @@ def other_differences(
 
 
 def _within(what: str, before: Any, after: Any) -> Iterator[Difference]:
-    """The difference, or where both have parts, those of the parts."""
+    """The difference, or where both values have parts, the differences of the parts."""
     if isinstance(before, dict) and isinstance(after, dict):
         for name in dict.fromkeys((*before, *after)):
             yield from _within(f"{what}, {name}", before.get(name), after.get(name))

@@ -31,7 +31,7 @@ COUNTED: Mapping[str, str] = {
 def count_changes(before: Result, after: Result, cases: Sequence[Case]) -> tuple[Change, ...]:
     """Every count for each message, or call, of the `cases`, which both results have.
 
-    One that neither result has is left out.
+    A count that neither result has is left out.
     """
     return tuple(
         _change(case, what, sides)
@@ -82,10 +82,10 @@ def _figure(values: Sequence[float]) -> Figure | None:
 
 
 def _ratio(before: Sequence[float], after: Sequence[float]) -> Figure:
-    """after ÷ before; its ends are those of the ranges, moved by the wider range's width.
+    """after ÷ before; its ends are those of the ranges, moved outwards by the wider one's width.
 
-    A count of none in every round is as it was where it is none again; else it has changed by more
-    than any factor.
+    A count that was 0 in every round is unchanged where it is 0 again; otherwise it has changed by
+    more than any factor.
     """
     if not any(before) or not any(after):
         factor = 1.0 if not any((*before, *after)) else inf if any(after) else 0.0

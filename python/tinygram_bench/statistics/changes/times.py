@@ -3,13 +3,14 @@
 The host drifts between two results, and mostly moves all cases of a load alike. So a figure is
 compared twice: as it is, and as a ratio to the mean of the load's other cases in the same round.
 The interval encloses both, so that a change is shown only where neither drift that meets all cases
-alike nor a change of the others alone can be it. Both together can: a case that has not changed is
-shown to be slower where the host slowed it down and the others became faster. The rounds are the
-unit; of their logarithms the means are compared (B. L. Welch, 1947, Biometrika 34), which takes
-them to be independent and normal. `FAMILY_MISSED` is shared out among the figures of a comparison
-(C. E. Bonferroni), and not among the two intervals of each: as the one that is told encloses both,
-it misses no more often than the one of them that tells what the case did itself: the one beside the
-others where these did not change and drift met all alike, the other one where there was no drift.
+alike nor a change of the others alone can explain it. Both together can: a case that has not
+changed is shown to be slower where the host slowed it down and the others became faster. The rounds
+are the unit: the means of their logarithms are compared (B. L. Welch, 1947, Biometrika 34),
+assuming that they are independent and normal. `FAMILY_MISSED` is shared out among the figures of a
+comparison (C. E. Bonferroni), and not among the two intervals of each: the one that is told
+encloses both, so it misses no more often than the one of them that tells what the case did itself:
+the relative one where the others did not change and drift met all alike, the other one where there
+was no drift.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ FAMILY_MISSED = 0.01
 """How often any interval of a whole comparison may miss what a case did itself, where rounds are
 independent, their logarithms normal, and drift met all alike and came with no change of others."""
 _LEAST_SPREAD = 1e-4
-"""Values of rounds are not known better than this, as a share: clocks and counters are whole."""
+"""The precision of the rounds' values, as a share: clocks and counters are whole numbers."""
 
 Logs = Mapping[int, float]
 
@@ -95,7 +96,7 @@ def _unbarred(
 def _mean_of(
     samples: tuple[Mapping[str, Sample], Mapping[str, Sample]], others: Sequence[Case], figure: str
 ) -> _Sides | None:
-    """The mean of the other cases; None where there is none that both results know."""
+    """The mean of the other cases; None where both results know none of them well enough."""
     found = [_sides(samples, other, figure) for other in others]
     known = [each for each in found if each.has_enough]
     if not known:
@@ -181,7 +182,7 @@ def _barring(result: Result, case: Case, figure: str) -> str | None:
     """The first warning that bars the case's figure."""
     for summary in result.summaries:
         if summary.case.case_id == case.case_id:
-            # Slices are of no help: what both results met, they did not meet together.
+            # Slices are of no help: the two results were not measured side by side.
             warning = barring(figure, summary, took_turns=False)
             return None if warning is None else warning.message
     return None

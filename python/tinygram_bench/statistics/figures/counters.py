@@ -29,7 +29,7 @@ def _scaled(counter: str, scale: float = 1.0) -> Callable[[Counters], Number]:
 
 
 def _context_switches_per_million(counters: Counters) -> Number:
-    """In slices, without what others' slices did to it: from begin to end of each."""
+    """In slices, from the start to the end of each: without what others' slices did."""
     if counters.get("slices"):
         return _quotient("sliced_context_switches", "messages", PER_MILLION)(counters)
     voluntary = counters.get("voluntary_context_switches")
@@ -41,13 +41,13 @@ def _context_switches_per_million(counters: Counters) -> Number:
 
 
 def _delayed_acks(counters: Counters) -> Number:
-    """In slices those that were sent in them: each slice's end adds one, when all is over."""
+    """In slices, only those sent in them: after each slice, when all has arrived, one is added."""
     name = "sliced_delayed_acks" if counters.get("slices") else "kernel_DelayedACKs"
     return _scaled(name)(counters)
 
 
 def _calls_per_s(counters: Counters) -> Number:
-    """Calls ÷ mean time of a caller: one that waits long for its last reply weighs as one."""
+    """Calls ÷ mean time of a caller: one that waits long for its last reply counts as one."""
     calls, callers = counters.get("calls"), counters.get("callers")
     time_ns = counters.get("callers_time_ns")
     if calls is None or callers is None or not time_ns:
@@ -65,7 +65,7 @@ def _in_flight(counters: Counters) -> Number:
 
 
 def _throughput_per_s(counters: Counters) -> Number:
-    """In slices of what came in the middle of each, otherwise of the whole run.
+    """In slices, by what came in the middle of each; otherwise that of the whole run.
 
     A run in slices has no time of its own; where nothing came in the middles, there is no figure.
     """
@@ -75,7 +75,7 @@ def _throughput_per_s(counters: Counters) -> Number:
 
 
 def _receiver_cpu_share(counters: Counters) -> Number:
-    """In slices without what the receiver used between them."""
+    """The receiver's CPU time ÷ time; in slices, without what it used between them."""
     used_ns, of_ns = counters.get("receiver_cpu_ns"), counters.get("receiving_ns")
     if used_ns is None or not of_ns:
         return None
@@ -83,7 +83,7 @@ def _receiver_cpu_share(counters: Counters) -> Number:
 
 
 def _alone(formula: Callable[[Counters], Number]) -> Callable[[Counters], Number]:
-    """None where cases took turns: a run has no time of its own then, and its rests count."""
+    """The formula, but None where cases took turns: then a run has no time of its own."""
     return lambda counters: None if counters.get("slices") else formula(counters)
 
 

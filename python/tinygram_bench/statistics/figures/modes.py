@@ -1,4 +1,4 @@
-"""Finding a sample that has two modes, as one that ran now on one core and now on two.
+"""Finds samples with two modes, such as one that ran sometimes on one core and sometimes on two.
 
 The median of such a sample tells how often each mode came up and nothing about the program.
 """
@@ -54,7 +54,7 @@ def find_kinds(values: Sequence[float]) -> Modes | None:
 
     As `find_modes`, but a tenth of each group may be astray at either end: where a host stops now
     and then, some slices are like no other. There are at least 20 values, a fifth of them in each
-    group, and a group spans a factor of 1.5 at most: stops are of any length, and no kind. Picked
+    group, and a group spans a factor of 1.5 at most: stops have any length, and are no kind. Picked
     by simulation (tests/statistics/test_kinds.py): with 5 % to 40 % of the slices stopped, 2 % of
     samples of 20 are split, of 50 or more 0.5 %; of mixtures of 13 µs and 51 µs, each ± 5 % and at
     least 30 % of the slices, nine in ten.

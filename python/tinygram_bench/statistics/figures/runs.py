@@ -60,9 +60,9 @@ def figures_of(case: Case, run: Run) -> RunFigures:
 
 
 def condensed_figures(case: Case, run: Run) -> dict[str, float]:
-    """What is told of the histograms and slices of a good run, for `Run.figures`.
+    """The figures that replace the histograms and slices of a good run, for `Run.figures`.
 
-    Those of `figures_of`, and of each histogram the mean, which tells where a message spent its
+    They are those of `figures_of`, and each histogram's mean, which tells where a message spent its
     time. ValueError where a histogram cannot be read.
     """
     values = figures_of(case, run).values
@@ -74,10 +74,10 @@ def condensed_figures(case: Case, run: Run) -> dict[str, float]:
 
 
 def spread_of(run: Run, name: str) -> Spread | None:
-    """That of the histogram `name`, without its unit; None where it has no values.
+    """The spread of the histogram `name`, without its unit; None where it has no values.
 
-    In a condensed result it is that of the figures in its place. Raises ValueError where the
-    histogram cannot be read.
+    In a condensed result it comes from the figures in the histogram's place. Raises ValueError
+    where the histogram cannot be read.
     """
     if run.figures:
         count = run.sample_counts.get(f"{name}_ns", 0)
@@ -131,7 +131,7 @@ def is_higher_better(figure: str) -> bool:
 def _is_meaningful(histogram: str, case: Case) -> bool:
     """Latency and pacing exist only when paced; queueing is what a flat-out sender makes.
 
-    Of several paced producers queueing is the time from the call: a thread may be late to call.
+    With several paced producers, queueing is the time from the call: a thread may be late to call.
     """
     if histogram == "queueing":
         return case.is_flat_out or case.producers > 1

@@ -22,7 +22,7 @@ from tinygram_bench.statistics.figures.runs import (
 class Sample(Struct, frozen=True):
     """All runs of one case. `rounds`: round → its figures, in round order, good ones only.
 
-    `looks`: those of its plan.
+    `looks`: at how many looks its plan may end.
     """
 
     case: Case
@@ -55,9 +55,9 @@ class Sample(Struct, frozen=True):
     def figure(self, name: str) -> Figure | None:
         """The median of the rounds and its interval; None where `values` has nothing.
 
-        An extreme, and a percentile that no round alone supports, are those of all rounds' samples
-        together; the interval then goes from the lowest to the highest of the rounds' own values,
-        widened where need be.
+        An extreme, and a percentile that not every round alone supports, are those of all rounds'
+        samples together; the interval then goes from the lowest to the highest of the rounds' own
+        values, widened where need be.
         """
         values = tuple(self.values(name).values())
         if not values or self.is_median(name):

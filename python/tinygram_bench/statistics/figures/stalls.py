@@ -1,4 +1,4 @@
-"""In how many slices something stopped: they count like all others, and their share is told."""
+"""The share of slices in which something stopped; such slices count like all others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 STALLED_SHARE = "stalled_slices_share"
 STALL_US = 2_000.0
-"""Longer than what a message waits for on a host that is at rest."""
+"""In µs: longer than a message waits for anything on a host that is at rest."""
 _TIMED = ("latency", "queueing", "call", "round_trip")
 
 

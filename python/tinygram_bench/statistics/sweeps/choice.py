@@ -29,8 +29,8 @@ _DIGITS = 3
 class Seen(Struct, frozen=True):
     """What is known at the points, `values`, the lowest first.
 
-    `figures`: of each curve at each point, None where it is not known. `signs`: rows of 1, -1, and
-    0 where nothing is shown; between 1 and -1 something changes that is looked for.
+    `figures`: that of each curve at each point, None where it is not known. `signs`: rows of 1, -1,
+    and 0 where nothing is shown; between 1 and -1 lies a change that is looked for.
     """
 
     values: tuple[float, ...]
@@ -39,7 +39,7 @@ class Seen(Struct, frozen=True):
 
 
 def first_values(low: float, high: float) -> tuple[float, ...]:
-    """From `low` to `high`, five of them, or fewer where they would be too near to each other."""
+    """Values from `low` to `high`: five, or fewer where they would be too near to each other."""
     count = min(FIRST_POINTS, 1 + max(1, int(log(high / low) / log(NEAREST))))
     between = (
         rounded(low * (high / low) ** (at / (count - 1)), low, high) for at in range(1, count - 1)
@@ -63,7 +63,7 @@ def next_values(seen: Seen) -> tuple[float, ...]:
 
 
 def brackets(signs: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """The points next to each other, those with 0 left out, that have opposite signs."""
+    """Neighbouring points with opposite signs; points with 0 are left out."""
     decided = [at for at, sign in enumerate(signs) if sign]
     for left, right in pairwise(decided):
         if signs[left] != signs[right]:
@@ -87,7 +87,7 @@ def _middle(values: Sequence[float], gap: int) -> float | None:
 
 
 def _changes(seen: Seen) -> dict[int, float]:
-    """Gap → its width, for those in which a sign changes, or may."""
+    """Gap → its width, for gaps in which a sign changes, or may change."""
     return {
         gap: log(seen.values[gap + 1] / seen.values[gap])
         for signs in seen.signs
@@ -117,7 +117,7 @@ def _misses_of(
     ]
     for number, (left, right) in enumerate(pairwise(known)):
         if right != left + 1:
-            continue  # What is between has no figure, and another point there would have none.
+            continue  # Points between have no figure, and another one there would have none.
         beside = [slopes[at] for at in (number - 1, number + 1) if 0 <= at < len(slopes)]
         change = max((abs(each - slopes[number]) for each in beside), default=0.0)
         missed = change * widths[number] / 4

@@ -15,7 +15,7 @@ from tinygram_bench.statistics.sweeps.curves import Swept
 
 
 class Crossover(Struct, frozen=True):
-    """Below `at` the case `below` is faster, above it `above` is; `rounds`: that this comes of."""
+    """Below `at`, the case `below` is faster, above it `above`; `rounds`: how many tell this."""
 
     below: Case
     above: Case
@@ -39,10 +39,10 @@ def crossovers_of(swept: Swept) -> tuple[Crossover, ...]:
 
 
 def crossings_of(values: Sequence[float], ratios: Sequence[Sequence[float]]) -> tuple[float, ...]:
-    """Where the ratio crosses 1, in each round; the ends are the first and the last value.
+    """The value at which the ratio crosses 1, in each round; the ends are the first and last value.
 
-    The n-th rounds of all points are taken together. In between the ratio's logarithm is a straight
-    line over that of the value. Points without a ratio are left out.
+    The n-th rounds of all points are taken together. Between points, the ratio's logarithm is a
+    straight line over that of the value. Points without a ratio are left out.
     """
     known = [(value, each) for value, each in zip(values, ratios, strict=True) if each]
     count = min(len(each) for _, each in known)
@@ -70,7 +70,7 @@ def _sign(ratios: Sequence[float]) -> int:
 def firsts(swept: Swept, crossovers: Sequence[Crossover]) -> Iterator[Crossover]:
     """The crossovers of two ways of which each is the first of its runtime at some point.
 
-    Others do not change what is best.
+    Other crossovers do not change which way is best.
     """
     best: set[tuple[str, int]] = set()
     for at in range(len(swept.values)):

@@ -25,8 +25,9 @@ class Curve(Struct, frozen=True):
     """A way over all points: `cases` and what is known of each, the lowest value first.
 
     `rounds`: the figure in the rounds of each point's step, none where it is not known.
-    `is_behind`: where it could not keep up in half of the rounds or more; `has_failed`: in each.
-    `doubts`: why the figure gets no verdict at a point, but for that; None: it may.
+    `is_behind`: where the way could not keep up in half of the rounds or more; `has_failed`: where
+    it failed in every round. `doubts`: why the figure gets no verdict at a point, apart from
+    falling behind; None: it may get one.
     """
 
     cases: tuple[Case, ...]
@@ -75,8 +76,8 @@ class Swept(Struct, frozen=True):
 def swept_of(plan: Plan, runs: Sequence[Run], summaries: Sequence[Summary] = ()) -> Swept:
     """The curves of a plan that has a sweep, and how they compare.
 
-    `summaries`: those of the runs; they are made where there are none. Raises what `samples_of`
-    raises.
+    `summaries`: those of the runs; they are made here where none are given. Raises what
+    `samples_of` raises.
     """
     seen = _Seen.of(plan, runs, summaries)
     alone = _curves(seen)
@@ -94,7 +95,7 @@ def swept_of(plan: Plan, runs: Sequence[Run], summaries: Sequence[Summary] = ())
 
 
 def curves_of(plan: Plan, runs: Sequence[Run], summaries: Sequence[Summary] = ()) -> Swept:
-    """As `swept_of`, without pairings: they come of slices, which a condensed result has not."""
+    """As `swept_of`, without pairings: these need slices, which a condensed result lacks."""
     return _curves(_Seen.of(plan, runs, summaries))
 
 
@@ -131,7 +132,7 @@ def _curves(seen: _Seen) -> Swept:
 def _samples_at_points(
     plan: Plan, sweep: Sweep, samples: dict[str, Sample]
 ) -> list[tuple[Sample, ...]]:
-    """For each point those of its cases, and of cases that belong to no point, in its rounds."""
+    """The samples, in each point's rounds, of its cases and of cases that belong to no point."""
     swept_ids = sweep.swept_ids
     references = [case.case_id for case in plan.cases if case.case_id not in swept_ids]
     return [
@@ -141,10 +142,10 @@ def _samples_at_points(
 
 
 def _in_rounds(sample: Sample, sweep: Sweep, point: Point) -> Sample:
-    """What the point's rounds have of a sample, to set round beside round.
+    """The part of a sample from the point's rounds, to compare round by round.
 
-    Its pooled figures are not for reports: of a thinned result they would be others, for what it
-    keeps are percentiles of all rounds of a case together.
+    Its pooled figures are not for reports: those of a thinned result would differ, because it keeps
+    percentiles of all rounds of a case together.
     """
     rounds = sweep.rounds_of(point)
     return replace(

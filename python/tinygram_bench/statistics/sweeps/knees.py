@@ -3,8 +3,8 @@
 It is the point that lies farthest below the straight line from the first point to the last, both
 axes logarithmic: V. Satopää, J. Albrecht, D. Irwin, B. Raghavan, Finding a "Kneedle" in a Haystack,
 ICDCS Workshops 2011, without its smoothing: each round gives a knee of its own, and their median
-and its order-statistic interval are told. The interval reaches to the points beside, for between
-them the bend may lie anywhere.
+and its order-statistic interval are told. The interval reaches to the neighbouring points, because
+the bend may lie anywhere between them.
 """
 
 from __future__ import annotations

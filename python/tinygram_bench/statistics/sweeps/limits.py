@@ -20,8 +20,8 @@ class Met(Struct, frozen=True):
     """How far a way keeps to the limit.
 
     `up_to`: the highest value with a median below the limit there and at all lower ones. `low`: the
-    same with the whole interval below it; `high`: the lowest value at which it is not kept to (see
-    `met_at`). Each is None where there is none.
+    same with the whole interval below it; `high`: the lowest value at which the limit is not kept
+    to (see `met_at`). Each is None where there is none.
     """
 
     state: Literal["met up to", "met everywhere", "never met", "not known"]
@@ -31,11 +31,11 @@ class Met(Struct, frozen=True):
 
 
 def met_at(curve: Curve, limit: Limit) -> tuple[int, ...]:
-    """At each point 1 where the interval is below the limit, -1 where it is not kept to, else 0.
+    """At each point 1 where the interval is below the limit, -1 where that is not kept to, else 0.
 
-    It is not where the interval is above it, nor where a way failed in every round, or fell behind
-    its schedule in half of them: it does not send what was asked, whatever its latency is. A figure
-    that is in doubt shows neither.
+    The limit is not kept to where the interval is above it, nor where a way failed in every round,
+    or fell behind its schedule in half of them: then it does not send what was asked, whatever its
+    latency is. A figure that is in doubt shows neither.
     """
     doubts = curve.doubts or (None,) * len(curve.rounds)
     return tuple(

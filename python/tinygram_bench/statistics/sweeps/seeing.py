@@ -11,7 +11,7 @@ from tinygram_bench.statistics.sweeps.limits import met_at
 
 
 def seen_in(plan: Plan, runs: Sequence[Run]) -> Seen:
-    """Raises what `samples_of` raises."""
+    """What the finished runs show of the plan's sweep. Raises what `samples_of` raises."""
     swept = swept_of(plan, runs)
     limit = swept.sweep.limit
     return Seen(

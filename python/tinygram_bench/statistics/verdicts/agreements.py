@@ -20,8 +20,8 @@ class Agreement(Struct, frozen=True):
     """A peer beside our case. Figures are None where no round has them; `confidence` is that
     of `ratio`.
 
-    `segments` and `our_segments`: how many both ends sent for a message, ACKs among them; None
-    where the kernel's counters are not known.
+    `segments` and `our_segments`: how many both ends sent per message, ACKs included; None where
+    the kernel's counters are not known.
     """
 
     peer: Peer
@@ -38,7 +38,7 @@ class Agreement(Struct, frozen=True):
 
     @property
     def is_close(self) -> bool | None:
-        """Whether the whole interval is within 10 %, or beyond; None: it cannot be said."""
+        """True: the whole interval is within 10 %; False: it is beyond; None: it cannot be said."""
         if self.ratio is None or not self.has_enough_rounds:
             return None
         low, high = self.ratio.low - 1, self.ratio.high - 1
@@ -52,7 +52,7 @@ class Agreement(Struct, frozen=True):
 
 
 def agreements_of(result: Result) -> tuple[Agreement, ...]:
-    """One for each peer, in the order of the result."""
+    """One agreement for each peer, in the order of the result."""
     if result.cross_check is None:
         return ()
     samples, looks = samples_of(result.plan, result.runs), looks_of(result.plan)

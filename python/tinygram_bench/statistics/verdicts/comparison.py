@@ -34,9 +34,11 @@ from tinygram_bench.statistics.workloads.loads import (
 
 
 def compare(plan: Plan, summaries: Sequence[Summary], runs: Sequence[Run]) -> tuple[Verdict, ...]:
-    """Every verdict, none twice, on the pairs that the workload names; where it names none, cases
-    with `nodelay` of their own runtime and implementation, with the workload's base, the first of
-    each runtime with every other way of that runtime, and what is not ours with all that is.
+    """Every verdict, each one once, on the pairs that are compared.
+
+    The workload names these pairs; where it names none, they are each case with `nodelay` of its
+    runtime and implementation, and with the workload's base; the first of each runtime with every
+    other way of that runtime; and each server that is not ours with all that are.
 
     `summaries` are those of `summarise(plan, runs)`. Raises what `samples_of` raises.
     """
@@ -100,10 +102,10 @@ def paired_ratios(baseline: Mapping[int, float], case: Mapping[int, float]) -> t
 def round_ratios(baseline: Sample, case: Sample, figure: str) -> tuple[float, ...]:
     """case ÷ baseline of each round that has both, in round order.
 
-    Where both took turns, a round's ratio is the median of those of their slices, or samples, cycle
-    by cycle: what is compared then lies milliseconds apart. A figure that their slices have too few
-    messages for has no ratio: the rounds' own values are of slices far apart. Neither has a
-    round in most of whose slices nothing came to one of them.
+    Where both took turns, a round's ratio is the median of the ratios of their slices, or samples,
+    cycle by cycle: what is compared then lies milliseconds apart. A figure for which the slices
+    have too few messages has no ratio, since the rounds' own values are of slices far apart;
+    neither has a round in most of whose slices nothing came to one of the two.
     """
     if not took_turns_together(baseline, case):
         return paired_ratios(baseline.values(figure), case.values(figure))
@@ -147,7 +149,7 @@ def _baseline_pairs(cases: Sequence[Case]) -> Iterator[tuple[str, str]]:
 
 
 def _external_pairs(cases: Sequence[Case]) -> Iterator[tuple[str, str]]:
-    """(ours, not ours): limits too, for nothing else of ours may have been measured beside it."""
+    """(ours, not ours): limits too, as nothing else of ours may have been measured beside it."""
     for case in cases:
         if is_external(case):
             for other in cases:

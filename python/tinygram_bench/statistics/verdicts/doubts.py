@@ -19,19 +19,20 @@ from tinygram_bench.statistics.workloads.loads import turns_of, way_of
 
 MIN_PAIRED_ROUNDS = 6
 MAX_PACING_ERROR_SHARE = 0.25
-"""The largest share of a latency, and of the difference between two."""
+"""The largest pacing error, as a share of a latency, and of the difference between two."""
 _PERCENTILES = {"_p50_us": 50.0, "_p99_us": 99.0, "_p99_9_us": 99.9}
-"""The ends of the names of figures that a link's lateness, or the pacer's, is in, and where in its
-histogram: like is set against like."""
+"""The ending of a figure that includes lateness of the link or the pacer → the percentile of that
+lateness with which it is compared: like is set against like."""
 _MOST_STOPS_APART = 0.05
-"""By what share of a figure's values the links of two cases may differ in how often they stood
-still: of its slices, or of its blocks of slices."""
+"""How much the links of two cases may differ in how often they stood still, as a share of a
+figure's values: of its slices, or of its blocks of slices."""
 _MET_ALIKE = ("pacing_error", "link_late", "two_modes")
-"""Warnings of what the host did. Where cases took turns it met both: their ratio is judged."""
+"""Warnings of what the host did. Where cases took turns, the host did it to both: their ratio is
+judged."""
 
 
 class Doubt(NamedTuple):
-    """`code`: that of the warning that bars the figure, or the doubt's own; `reason` in words."""
+    """`code`: that of the warning that bars the figure, or the doubt's own; `reason`: in words."""
 
     code: str
     reason: str
@@ -46,7 +47,7 @@ def doubt_on(
 ) -> Doubt | None:
     """Why no verdict can be given on the baseline and the case; None where one can.
 
-    `ratios`: case ÷ baseline of each round that has both; `ratio`: what they sum up to.
+    `ratios`: case ÷ baseline of each round that has both; `ratio`: their median and its interval.
     """
     took_turns = took_turns_together(*samples)
     for summary in summaries:
@@ -97,7 +98,7 @@ def barring(
 ) -> Warning | None:
     """The first warning because of which the figure gets no verdict; None: it may get one.
 
-    `but_for`: the code of a warning that is told apart.
+    `but_for`: the code of a warning to ignore, because it is told apart.
     """
     for warning in summary.warnings:
         if (took_turns and warning.code in _MET_ALIKE) or warning.code == but_for:
@@ -110,9 +111,9 @@ def barring(
 def cycle_ratios(baseline: Sample, case: Sample, figure: str) -> Iterator[tuple[float, ...]]:
     """case ÷ baseline of each cycle that has both, round by round; rounds without any left out.
 
-    Of what comes in a time it is 0, or infinite, where nothing came to the one or the other: to
-    leave such a cycle out would be to choose by what is asked. Where nothing came to either, it
-    says nothing of their ratio; nor does a time that is 0 or less.
+    For what comes in a time, the ratio is 0 or infinite where nothing came to one of the two: to
+    leave such a cycle out would be to choose by the outcome. A cycle in which nothing came to
+    either says nothing of their ratio; nor does a time that is 0 or less.
     """
     of_baseline, of_case = baseline.slices(figure), case.slices(figure)
     least = 0.0 if is_higher_better(figure) else ulp(0.0)
@@ -131,7 +132,7 @@ def cycle_ratios(baseline: Sample, case: Sample, figure: str) -> Iterator[tuple[
 
 
 def is_known(ratio: float) -> bool:
-    """Whether something came to both."""
+    """Whether something came to both cases in the cycle, or in most cycles of the round."""
     return 0 < ratio < inf
 
 
@@ -140,8 +141,9 @@ def _kinds_doubt(
 ) -> Doubt | None:
     """The doubt where the cycles of half of the rounds, or more, are of two kinds.
 
-    As of a case whose slices are now on one core and now on two: the median of their ratios tells
-    which kind came up more often. Single samples vary by themselves, and are not looked at.
+    An example is a case whose slices run sometimes on one core and sometimes on two: the median of
+    their ratios only tells which kind came up more often. Single samples vary by themselves, and
+    are not looked at.
     """
     if samples[1].case.parameters.slice_ns is None:
         return None
@@ -167,10 +169,10 @@ def _pacing_doubt(
 ) -> Doubt | None:
     """The doubt where messages of one way were released later than those of the other.
 
-    The bench causes that, and only one of the two latencies has it in it. On asyncio and uvloop the
+    The bench causes that, and it is in only one of the two latencies. On asyncio and uvloop the
     pacer sleeps to the end where a strategy holds messages back, and spins elsewhere (decision
-    0002). Of cases that took turns it is judged as their latencies are, slice by slice or block by
-    block: what stopped a few of them is in no median.
+    0002). For cases that took turns, this is judged as their latencies are, slice by slice or block
+    by block: what stopped a few of them is in no median.
     """
     if not figure.startswith("latency_"):
         return None
@@ -182,9 +184,9 @@ def _pacing_doubt(
 
 
 def _pacing_error_us(figure: str, sample: Sample) -> float | None:
-    """The pacer's error, at the percentile of the latency: the median of the rounds' values.
+    """The pacer's error in µs, at the percentile of the latency: the median of the rounds' values.
 
-    That of a round in slices is the median of its slices, or blocks.
+    The value of a round in slices is the median of its slices, or blocks.
     """
     of_slices = sample.slices(figure.replace("latency", "pacing_error"))
     by_round = [
@@ -209,11 +211,11 @@ def _lateness_doubt(
 def _stops_doubt(figure: str, samples: tuple[Sample, Sample]) -> Doubt | None:
     """The doubt where one case's link stood still in more of its slices than the other's.
 
-    Judged as a figure is: the interval of the rounds' differences leaves out 0, and half of them
-    are of over a twentieth of the figure's values. Below that, the median of the ratios moves by
+    It is judged as a figure is: the interval of the rounds' differences leaves out 0, and their
+    median is over a twentieth of the figure's values. Below that, the median of the ratios moves by
     little: it becomes another quantile of theirs, by half of that difference at most. A value of
-    p50 is of one slice, but one of p99 is of a block of many, and a stop in any of them may be in
-    it: a share of the slices may be in as many times as large a share of the blocks.
+    p50 is of one slice, but one of p99 is of a block of many, and a stop in any of these may be in
+    it: stops in a share of the slices may be in a share of the blocks that is as many times larger.
     """
     shares = [_stopped_shares(sample) for sample in samples]
     differences = [shares[1][each] - shares[0][each] for each in shares[1] if each in shares[0]]
@@ -235,7 +237,7 @@ def _stops_doubt(figure: str, samples: tuple[Sample, Sample]) -> Doubt | None:
 def _slices_in_a_value(figure: str, samples: tuple[Sample, Sample]) -> float:
     """How many slices a value of the figure is made of: a run's slices ÷ its values.
 
-    Slices at the end that fill no block make that more, and never less. 1 where nobody knows.
+    Slices at the end that fill no block make that more, and never less. 1 where it is not known.
     """
     found = [
         len(stops) / len(values)
@@ -247,7 +249,7 @@ def _slices_in_a_value(figure: str, samples: tuple[Sample, Sample]) -> float:
 
 
 def _stopped_shares(sample: Sample) -> dict[int, float]:
-    """Round → the share of its slices in which the link stood still; empty where nobody knows."""
+    """Round → the share of its slices in which the link stood still; empty where not known."""
     return {
         number: sum(bool(us) for us in of_round) / len(of_round)
         for number, of_round in sample.slices(STOOD_STILL_US).items()
@@ -262,9 +264,10 @@ def _later_doubt(
     latency_us: Figure | None,
     ratio: Figure,
 ) -> Doubt | None:
-    """The doubt where what the bench adds to a latency differs by too much of its difference.
+    """The doubt where what the bench adds to two latencies explains too much of their difference.
 
-    `late_us`: how much it adds to the baseline's and to the case's; None: not known, or nothing.
+    `late_us`: how much the bench adds to the baseline's and to the case's; None: not known, or
+    nothing.
     """
     of_baseline_us, of_case_us = late_us
     if latency_us is None or of_baseline_us is None or of_case_us is None:
@@ -280,9 +283,9 @@ def _later_doubt(
 
 
 def _late_us(sample: Sample, histogram: str, figure: str) -> float | None:
-    """What a histogram of lateness has at the figure's percentile; None where either has none.
+    """The lateness at the figure's percentile, in µs; None where the figure or the runs have none.
 
-    The median of the rounds' values: of all together, one round's stall would decide.
+    It is the median of the rounds' values: of all values together, one round's stall would decide.
     """
     percentile = next((found for end, found in _PERCENTILES.items() if figure.endswith(end)), None)
     if percentile is None:

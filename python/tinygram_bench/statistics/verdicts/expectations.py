@@ -16,7 +16,7 @@ ANY = float("inf")
 
 
 class Expected(Struct, frozen=True):
-    """A figure of one variant, or its ratio to that `over` another, from `low` to `high`."""
+    """A range, `low` to `high`, for a figure of one variant, or its ratio to that of `over`."""
 
     figure: str
     of: str

@@ -1,7 +1,7 @@
-"""The differences of the workloads: the figures of a run, and which cases are compared on which.
+"""What differs between workloads: the figures of a run, and which cases are compared on which.
 
-To add one: an entry in WORKLOADS, and where its pairs are others than those by contests, or figures
-come from more than counters and histograms, a module beside this one that finds them.
+To add a workload, add an entry to WORKLOADS, and, where its pairs are not those of contests, or
+figures come from more than counters and histograms, a module beside this one that finds them.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ Histograms = Mapping[str, tuple[str, ...]]
 class Workload(Struct, frozen=True):
     """The figures and comparisons of a workload.
 
-    Figures, those that its runs can have: `counted`, of counters, among them those that `computed`
-    makes of a run and its other figures; of `histograms`, name → statistics; and `modelled`, which
+    Figures that its runs can have: `counted`, from counters, among them those that `computed` makes
+    of a run and its other figures; from `histograms`, name → statistics; and `modelled`, which
     sizes_fits.py adds.
-    Verdicts: on `compared`, or on `compared_paced` where messages are due at a time; the first wins
-    contests, and p99.9 is compared in slices alone. They are given on `pairs` of (baseline, case);
-    where that is None, on those of verdicts/comparison.py, with `base`, the runtime,
-    implementation, strategy and server of the case that all others are measured against.
+    Verdicts: on `compared`, or on `compared_paced` where messages are due at a time; the first
+    figure decides contests, and p99.9 is compared only in slices. Verdicts are given on `pairs` of
+    (baseline, case); where that is None, on those of verdicts/comparison.py, with `base`, the
+    runtime, implementation, strategy and server of the case that all others are measured against.
     `side_by_side`: the key of the cases that take turns; None: those of a load do.
-    Loads: `load_parameters` belong to it, too; in a closed loop the replies say when the next
-    message is sent. `unit`: the counter of what was exchanged. `time`: the histogram of what one of
-    them takes; flat out, where a stream has none, it is empty.
+    Loads: `load_parameters` belong to a load, too; in a closed loop the replies say when the next
+    message is sent. `unit`: the counter of what was exchanged. `time`: the histogram of what one
+    unit takes; a flat-out stream has no such time, and the histogram is empty.
     """
 
     histograms: Histograms

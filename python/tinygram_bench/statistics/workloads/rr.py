@@ -13,7 +13,8 @@ from tinygram_bench.model.strategies import IO_URING
 
 BASELINE = "nagle"
 _BASELINES = (BASELINE, "nodelay")
-"""By hand: what the others are compared with, the second where the first was not asked for."""
+"""The strategies, by hand, that others are compared with; the second where the first was not asked
+for."""
 
 
 def compared_pairs(cases: Sequence[Case]) -> Iterator[tuple[str, str]]:

@@ -16,7 +16,7 @@ def computed_figures(
 ) -> dict[str, float | None]:
     """The rates by the run's medians: bytes ÷ µs is MB/s (10⁶ bytes).
 
-    `mb_per_s` is that of the transfer alone, `total_mb_per_s` with connect and setup.
+    `mb_per_s` is the rate of the transfer alone, `total_mb_per_s` that with connect and setup.
     """
     first_ns = run.counters.get("first_sample_ns")
     trips = SizesParameters.of(case).round_trips
@@ -29,7 +29,7 @@ def computed_figures(
 
 
 def is_exchange(case: Case) -> bool:
-    """Whether the case takes samples of `sizes`, and is no local part."""
+    """Whether the case takes samples of exchanges in `sizes`, and not of a local part."""
     return isinstance(case.parameters, SizesParameters) and case.parameters.part is None
 
 

@@ -1,4 +1,4 @@
-"""asyncio streams, on the stock loop or on uvloop: a bounded queue and a sending task."""
+"""asyncio streams, on the stock loop or on uvloop, with a bounded queue and a sending task."""
 
 from __future__ import annotations
 

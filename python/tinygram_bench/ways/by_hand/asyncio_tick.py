@@ -1,7 +1,7 @@
 """By hand with `call_soon` and join: one write for all that an iteration of the loop brought.
 
-Careful people write this on an event loop instead of a queue: the first message of an iteration
-schedules the flush, and the loop calls it before it waits for anything.
+On an event loop, careful people write this instead of a queue: the first message of an iteration
+schedules the flush, which the loop calls before it waits for anything.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A plain loop: one thread that sends what there is to send."""
+"""A plain loop: one thread that takes messages and sends them."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from tinygram_bench.ways.runtimes import Way
 
 
 def run(sock: socket.socket, source: Source, way: Way) -> None:
-    """Send everything; the strategy asks the source itself."""
+    """Send everything; the strategy takes bursts from the source directly."""
     STRATEGIES[way.strategy.name](sock, source, way)

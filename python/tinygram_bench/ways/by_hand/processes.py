@@ -1,4 +1,4 @@
-"""A multiprocessing queue; the child owns the socket."""
+"""A multiprocessing queue, and a child process that owns the socket."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tinygram_bench.ways.runtimes import Way
 def run(sock: socket.socket, source: Source, way: Way) -> None:
     """Put every message into the queue; a forked process sends them.
 
-    A child that fails takes this process with it: nobody else would empty the queue.
+    If the child fails, this process ends, too: nothing else would empty the queue.
     """
     context = multiprocessing.get_context("fork")
     messages: multiprocessing.Queue[bytes | None] = context.Queue(QUEUE_MESSAGES)
@@ -40,7 +40,7 @@ def run(sock: socket.socket, source: Source, way: Way) -> None:
                 messages.put(message)
         messages.put(END)
     except BaseException:
-        # The exception is the reason, not the end of the child, which ends with us.
+        # The exception is what went wrong, not the end of the child, which ends with this process.
         has_given_up.set()
         # The queue's other end may be gone; the child ends with this process.
         messages.cancel_join_thread()
@@ -70,7 +70,7 @@ def _fail_with(child: BaseProcess, has_given_up: threading.Event) -> None:
         return
     status = child.exitcode or 0
     if status < 0:
-        # Otherwise the last line of its stderr is the reason.
+        # In other cases the last line of the child's stderr is the reason.
         print(f"the sending process was killed by signal {-status}", file=sys.stderr, flush=True)
     if status:
         os._exit(1)

@@ -1,4 +1,4 @@
-"""Bursts out of a bounded queue, as a sending thread or process takes them when it wakes."""
+"""Bursts from a bounded queue, as a sending thread or process takes them when it wakes."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class MessageQueue(Protocol):
     """The methods that `queue.Queue` and `multiprocessing.Queue` have in common."""
 
     def get(self, block: bool = True, timeout: float | None = None) -> bytes | None:
-        """Take one item, waiting for it; queue.Empty."""
+        """Take one item, waiting at most `timeout` s for it. Raises queue.Empty."""
 
     def get_nowait(self) -> bytes | None:
-        """Take one item or raise queue.Empty."""
+        """Take one item without waiting. Raises queue.Empty."""
 
     def qsize(self) -> int: ...
 
@@ -54,7 +54,7 @@ class QueuedBursts:
                     break
                 burst.append(message)
         except queue.Empty:
-            # Another process's queue may count messages that are still in its pipe.
+            # A queue of another process may count messages that are still in its pipe.
             return burst
         return burst
 

@@ -14,7 +14,7 @@ from tinygram_bench.ways.runtimes import Way
 
 
 def run(sock: socket.socket, source: Source, way: Way) -> None:
-    """Put every message into the queue; a thread sends them. Raises what the thread raised."""
+    """Put every message into the queue; a thread sends them. Raises whatever that thread raised."""
     messages: queue.Queue[bytes | None] = queue.Queue(QUEUE_MESSAGES)
     failures: list[BaseException] = []
     bursts = QueuedBursts(messages)
@@ -24,11 +24,12 @@ def run(sock: socket.socket, source: Source, way: Way) -> None:
             STRATEGIES[way.strategy.name](sock, bursts, way)
         except BaseException as failure:  # noqa: BLE001 - it is raised again by the producer
             failures.append(failure)
-            # The producer may be waiting for room; the end may have been taken already.
+            # The producer may be waiting for room, so the queue is emptied; END may be taken
+            # already.
             while bursts.next_burst() is not None:
                 continue
 
-    # A daemon: should the producer fail, nobody would tell this thread to end.
+    # A daemon thread: if the producer failed, nothing would tell this thread to end.
     thread = threading.Thread(target=send, name="sending", daemon=True)
     thread.start()
     try:

@@ -1,1 +1,1 @@
-"""Sending with tinygram itself, through its public face, as a program of its users would."""
+"""Sending with tinygram itself, through its public API, as a user's program would."""

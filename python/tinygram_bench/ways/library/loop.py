@@ -10,7 +10,7 @@ from tinygram_bench.ways.runtimes import Way
 
 
 def run(sock: socket.socket, source: Source, way: Way) -> None:
-    """Send everything; the wait for more ends when what is held is due."""
+    """Send everything; waiting for more messages ends when those that are held are due."""
     sock.getpeername()  # Raises OSError for a lost connection; `batch` would raise ValueError.
     with tinygram.batch(sock, strategy=way.strategy) as out:
         way.library_holds = lambda: out.stats().holds

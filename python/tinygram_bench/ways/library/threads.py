@@ -11,11 +11,11 @@ from tinygram_bench.ways.runtimes import Way
 
 
 def run(sock: socket.socket, source: Source, way: Way, *, hands_over_lists: bool = False) -> None:
-    """Send everything; what is held is the native thread's to send.
+    """Send everything; messages that are held are sent by the native thread.
 
-    `hands_over_lists`: by `send_many`, what is there at an instant at one go.
+    `hands_over_lists`: messages that are there at an instant are handed over by one `send_many`.
     """
-    sock.getpeername()  # A connection that is lost already is no wrong argument.
+    sock.getpeername()  # Raises OSError for a lost connection, instead of ValueError.
     out = tinygram.CoalescingSocket(sock, strategy=way.strategy)
     way.watch_writes()
     way.library_holds = lambda: out.stats().holds

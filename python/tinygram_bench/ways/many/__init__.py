@@ -1,2 +1,4 @@
-"""Ways that send a stream on many connections, `way.sockets`: message i on connection i modulo
-their number."""
+"""Ways that send a stream on many connections, `way.sockets`.
+
+Message i is sent on connection i modulo their number.
+"""

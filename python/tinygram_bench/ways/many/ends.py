@@ -1,4 +1,4 @@
-"""Many connections of one event loop that writes on them: what waits for them is bounded."""
+"""Many connections on which one event loop writes: the bytes that wait for them are bounded."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ import asyncio
 import time
 
 MOST_WAITING_BYTES = 64 << 20
-"""While so much waits in this process for peers that take too little, nothing more is written."""
+"""The most bytes that wait here for slow peers: writing pauses meanwhile, or, in a fan-out at a
+rate, fails where there are more."""
 _MOST_UNTOLD_BYTES = 64 << 10
-"""A connection for which more waits is behind; stock transports of asyncio have the same limit."""
+"""A connection for which more bytes wait is behind; asyncio's own transports have the same
+limit."""
 _CLOSE_LIMIT_S = 10.0
 _LOOK_S = 0.0005
 
 
 class Ends:
-    """What the transports report of all connections: who is behind, and who is lost.
+    """What the transports of all connections report: which are behind, and which are lost.
 
-    `peer`: what a connection's other end is called. While none of the `connections` is behind, no
-    more than `MOST_WAITING_BYTES` wait for all of them together.
+    `peer`: what the other end of a connection is called. While none of the `connections` is behind,
+    at most `MOST_WAITING_BYTES` wait for all of them together.
     """
 
     def __init__(self, peer: str, connections: int) -> None:
@@ -30,7 +32,7 @@ class Ends:
         self._is_changed = asyncio.Event()
 
     def add(self, transport: asyncio.WriteTransport) -> None:
-        """The next connection's; it is behind from now on where more waits than its share."""
+        """Add the next connection's transport; it is behind while more waits than its share."""
         transport.set_write_buffer_limits(high=self._untold_bytes)
         self.transports.append(transport)
 
@@ -50,7 +52,7 @@ class Ends:
     async def written(self) -> None:
         """Let the loop finish its iteration.
 
-        Raises OSError where a connection is lost, or more waits for all than may.
+        Raises OSError where a connection is lost, or more than MOST_WAITING_BYTES wait.
         """
         await self._iterated()
         if self._behind:
@@ -61,7 +63,7 @@ class Ends:
     async def handed_over(self, patience_ns: int) -> None:
         """Let the loop finish its iteration, and wait while a connection is behind.
 
-        Raises OSError where one is lost, or none takes anything for `patience_ns`.
+        Raises OSError where a connection is lost, or none takes anything for `patience_ns`.
         """
         await self._iterated()
         while self._behind:
@@ -113,7 +115,7 @@ class Ends:
             )
 
     def _waiting(self) -> tuple[int, list[int]]:
-        """The connection that most waits for, and the bytes that wait for each."""
+        """The connection for which most bytes wait, and the bytes that wait for each."""
         bytes_of = [transport.get_write_buffer_size() for transport in self.transports]
         return bytes_of.index(max(bytes_of)), bytes_of
 
@@ -125,7 +127,7 @@ class Ends:
 
 
 class End(asyncio.Protocol):
-    """The protocol of one of them."""
+    """The protocol of one of many connections, which reports to `Ends`."""
 
     def __init__(self, connection: int, ends: Ends) -> None:
         self._connection, self._ends = connection, ends

@@ -43,5 +43,5 @@ async def _send(source: Source, way: Way) -> None:
 
 
 def _parts(burst: Sequence[bytes], most: int) -> Iterator[Sequence[bytes]]:
-    """A burst in parts: all of it would wait in memory for a receiver that is slower."""
+    """A burst in parts: the whole would wait in memory for a slower receiver."""
     return (burst[first : first + most] for first in range(0, len(burst), most))

@@ -1,4 +1,4 @@
-"""The same program on the library's loop."""
+"""The program of event_loops.py on the library's loop."""
 
 from __future__ import annotations
 

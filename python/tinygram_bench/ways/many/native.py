@@ -16,7 +16,7 @@ def run(_sock: socket.socket, source: Source, way: Way) -> None:
     is_ring = way.implementation == IO_URING
     sender = _native.ManyConnections(fds, is_ring, source.pool, PATIENCE_NS)
     if is_ring:
-        # The library that counts writes sees send calls alone.
+        # The library that counts writes sees only send calls.
         way.own_calls = sender.calls
     first, last = source.measured
     sender.send_flat_out(0, first)
@@ -32,6 +32,6 @@ def run(_sock: socket.socket, source: Source, way: Way) -> None:
     source.rest()
     way.on_handed_over()
     for sock in way.sockets:
-        # The ring has references of its own, which would put the end off.
+        # The ring has references of its own, which would delay the end.
         sock.shutdown(socket.SHUT_WR)
         sock.close()

@@ -28,15 +28,15 @@ DEFAULT_BUFFERS = (64 << 10,)
 ALL_BUFFERS = (4 << 10, 16 << 10, 64 << 10, 256 << 10)
 PUBLISHED_BUFFERS = (4 << 10, 8 << 10, 16 << 10, 64 << 10, 128 << 10, 256 << 10)
 WARM_UP_MESSAGES = 1024
-"""The number for all workers; fewer if they exceed WARM_UP_BYTES, but at least those in flight."""
+"""For all workers together; fewer if they exceed WARM_UP_BYTES, but at least those in flight."""
 WARM_UP_BYTES = 4 << 20
 UNKNOWN_STRATEGY = "unknown"
 
 
 class External(Struct, frozen=True):
-    """A server that is not ours: a program that is started for each run, or one that runs already.
+    """A server that is not ours: a program started for each run, or one that runs already.
 
-    `command` null: it runs already.
+    `command` None: it runs already.
     """
 
     host: str
@@ -55,10 +55,11 @@ class External(Struct, frozen=True):
 
 
 class EchoOptions(Struct, frozen=True):
-    """The options of `tinygram echo`. `messages` null: a run takes `duration_ns`.
+    """The options of `tinygram echo`. `messages` None: a run takes `duration_ns`.
 
-    `slice_ns`: cases of a load take turns in slices of this length. `takes_turns`: they do so where
-    they have others beside them, too. `tls`: whether over TLS 1.3; both: each server so and so.
+    `slice_ns`: cases of a load take turns in slices of this length. `takes_turns`: without
+    `slice_ns`, they do so where they have others beside them. `tls`: whether over TLS 1.3; both
+    values: each server with and without it.
     """
 
     message_bytes: Sequence[int]
@@ -87,7 +88,7 @@ class EchoOptions(Struct, frozen=True):
 
 
 class _Row(Struct, frozen=True):
-    """A server with a buffer of one size, honest or not. `buffer_bytes` null: it decides itself."""
+    """A server with a buffer of one size, honest or not. `buffer_bytes` None: its own choice."""
 
     runtime: str
     implementation: str
@@ -98,7 +99,7 @@ class _Row(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """`recv_into:64KiB`, or `recv_into:64KiB:whole-buffer`."""
+        """The server's name in tables: `recv_into:64KiB`, or `recv_into:64KiB:whole-buffer`."""
         parts = [self.server]
         if self.buffer_bytes is not None:
             parts.append(format_bytes(self.buffer_bytes))
@@ -139,7 +140,7 @@ def missing(case: Case) -> str | None:
 
 
 def in_flight_ns(case: Case) -> int:
-    """How long a message is on its way: a round trip on the link, behind all others in flight."""
+    """How many ns a message is on its way: a round trip on the link, behind all in flight."""
     link = parse_link(case.link)
     on_link_ns = link.rtt_ns + 2 * link.jitter_ns
     if link.bandwidth_bits_per_s is not None:
@@ -150,7 +151,7 @@ def in_flight_ns(case: Case) -> int:
 
 
 def warm_up_messages(message_bytes: int, in_flight: int) -> int:
-    """How many messages go ahead of the measured ones, of all workers together."""
+    """How many messages of all workers together precede the measured ones."""
     return max(in_flight, min(WARM_UP_MESSAGES, WARM_UP_BYTES // message_bytes))
 
 

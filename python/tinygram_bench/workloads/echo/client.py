@@ -2,7 +2,7 @@
 
 For each `ClientOrder` it answers `Ready`, takes a `Go`, answers a `Report` (order.py), takes an
 `End`, ends its connections and answers `End`. In slices it takes a `Start` before the `Go`, sleeps
-between them, and answers `Ready` again when they are over.
+between slices, and answers `Ready` again when they are over.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ def _exchange(order: ClientOrder, orders: Orders) -> None:
         slices = order.slices
         client.run_in_slices(slices.native, slices.open_ns, start.at_ns, order.timeout_ns)
         orders.say(Ready())
-        # What adding up takes would be missing in the last slices of the other cases.
+        # Adding up now would take time from the last slices of the other cases.
         if orders.hear(Go) is None:
             return
         in_slices = found_in_slices(client, order)
     counters = dict(client.counters())
     start_ns = counters.pop("start_ns")
     if in_slices is None:
-        del counters["middle_messages"]  # All of them are measured.
+        del counters["middle_messages"]  # All messages are measured.
     connects_ns = client.connects_ns()
     counters |= {
         "connect_ns": sum(connects_ns) // len(connects_ns),
@@ -82,7 +82,7 @@ def _exchange(order: ClientOrder, orders: Orders) -> None:
 
 
 def _encrypted(certificate: str | None) -> EncryptedConnections | None:
-    """Its import takes a while, and most clients do not encrypt. Raises ssl.SSLError."""
+    """Imported only here: this takes a while, and most clients do not encrypt. Raises SSLError."""
     if certificate is None:
         return None
     from tinygram_bench.workloads.echo.encrypted import EncryptedConnections

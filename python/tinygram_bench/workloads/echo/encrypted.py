@@ -1,6 +1,6 @@
 """The connections of an echo client that encrypts: natively driven, encrypted by the ssl module.
 
-A read is one TLS record at most, so that reads are the server's records (decision 0035).
+A read returns at most one TLS record, so that reads count the server's records (decision 0035).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tinygram_bench.tls.contexts import MOST_RECORD_BYTES, check_agreed, client_
 
 
 class EncryptedConnections:
-    """Encrypts one connection after the other; `records`: those that came back of all of them."""
+    """Encrypts one connection after the other; `records`: how many came back on all of them."""
 
     def __init__(self, certificate: str) -> None:
         self._context = client_context(certificate)
@@ -25,7 +25,7 @@ class EncryptedConnections:
         return sum(each.records for each in self._connections)
 
     def encrypt(self, fd: int) -> _EncryptedConnection:
-        """Make the handshake on a connection, and have it not block from now on. Raises OSError."""
+        """Make the handshake on a connection, which does not block afterwards. Raises OSError."""
         plain = socket.socket(fileno=os.dup(fd))
         plain.setblocking(True)
         connection = self._context.wrap_socket(plain, server_hostname=SERVER_NAME)
@@ -44,11 +44,11 @@ class _EncryptedConnection:
         self.records = 0
 
     def send(self, data: bytes) -> tuple[int, int]:
-        """How many bytes were taken, and how many after them are encrypted; a record at a time.
+        """How many bytes were taken, and how many after those are encrypted; a record at a time.
 
-        Of several at once OpenSSL tells nothing until it has sent the last one, and by then the
-        first ones come back. A record that the kernel does not take whole is kept: OpenSSL refuses
-        fewer bytes the next time (SSL_write(3), "bad write retry").
+        Given several records at once, OpenSSL tells nothing until it has sent the last one, and by
+        then the first ones come back. A record that the kernel does not take whole is kept: OpenSSL
+        refuses fewer bytes the next time (SSL_write(3), "bad write retry").
         """
         sent = 0
         while sent < len(data):

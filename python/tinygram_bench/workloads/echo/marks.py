@@ -1,7 +1,7 @@
-"""The resources that a server has used, asked at the start and at the end, while it is idle.
+"""The resources that a server has used, asked for at the start and the end, while it is idle.
 
-A server of ours answers itself, on a thread that sleeps in between. For another program the kernel
-tells the CPU time of all living processes of its session.
+A server of ours answers this itself, on a thread that sleeps in between. For another program the
+kernel tells the CPU time of all living processes of its session.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ USED = (
     "would_block",
     *TIMES,
 )
-"""Each of USED; null where it is not known."""
+"""The names of what is told; a value is None where it is not known."""
 _COUNT_LIMIT_S = 5.0
 _STEP_S = 0.001
 
@@ -40,7 +40,7 @@ ServerUsed = dict[str, int | None]
 
 
 class Mark(Value, frozen=True):
-    """To a server of ours: tell what you have used so far."""
+    """The order to a server of ours to tell what it has used so far."""
 
 
 class Marks(Protocol):
@@ -48,13 +48,13 @@ class Marks(Protocol):
         """Everything in USED so far, and `strangers` of a server of ours. Raises RunError."""
 
     def pids(self) -> tuple[int, ...]:
-        """The server's processes that live; empty where nobody here knows them."""
+        """The server's living processes; empty where they are not known here."""
 
 
 def rested(marks: Marks, replied_bytes: int) -> ServerUsed:
-    """What was used, once all the writes of `replied_bytes` are counted.
+    """What was used, once all writes of `replied_bytes` are counted, or 5 s have passed.
 
-    A reply may come back before its write is counted, for the server's thread may be stopped
+    A reply may come back before its write is counted, because the server's thread may be stopped
     between the two. Raises RunError.
     """
     give_up_s = time.monotonic() + _COUNT_LIMIT_S
@@ -71,10 +71,10 @@ def _lags(used: ServerUsed, replied_bytes: int) -> bool:
 
 
 def since(earlier: ServerUsed, later: ServerUsed) -> ServerUsed:
-    """What was used in between; null where it is not known.
+    """What was used in between; None where it is not known.
 
-    It is not known where the later total is less: processes of another program that have ended are
-    no longer counted.
+    It is not known where the later total is less: ended processes of another program are no longer
+    counted.
     """
     used: ServerUsed = {}
     for name in USED:
@@ -122,7 +122,7 @@ class OwnMarks:
 
 
 class SessionMarks:
-    """The marks of another program, whose first process began session `pid`."""
+    """The marks of another program, whose first process began the session `pid`."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid

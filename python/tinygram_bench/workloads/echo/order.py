@@ -14,16 +14,16 @@ PER_MESSAGE = "per-message"
 REPLIES = (PER_READ, PER_MESSAGE)
 
 WHOLE_BUFFER = "whole-buffer"
-"""The fault of a server that has been published as a fast one: it sends its whole buffer, however
-little of it was read."""
+"""The fault of a server that was published as a fast one: it sends its whole buffer, however little
+was read into it."""
 FAULTS = (WHOLE_BUFFER,)
 
 
 class ServerOrder(Value, frozen=True):
     """The order for a server of ours. `buffer_bytes`: the most per read, where that can be set.
 
-    `client`: by what its clients' connections are known. `tls`: what it encrypts with, null:
-    nothing.
+    `client`: how connections of its client are known. `tls`: the identity with which it encrypts;
+    None: it does not encrypt.
     """
 
     runtime: str
@@ -44,12 +44,12 @@ class ServerOrder(Value, frozen=True):
 class ClientOrder(Value, frozen=True):
     """The order for the client.
 
-    `messages` or `duration_ns`: when the run ends; `warm_up`: how many messages go before.
-    `trusts`: it takes what comes back for right, and reports what a check finds. `polls`: its core
-    is its own, and before it sleeps it asks for a while whether something has come. `client`: by
-    what its connections are known. With `slices` it waits for a `Start` in place of the `Go`, which
-    comes when the slices of all cases are over. `certificate`: the one that the server must show,
-    null: nothing is encrypted.
+    `messages` or `duration_ns`: when the run ends; `warm_up`: how many messages precede it.
+    `trusts`: the client takes what comes back as right, and only reports what its check finds.
+    `polls`: its core is its own, and before it sleeps it polls for a while. `client`: how its
+    connections are known. With `slices` it waits for a `Start` in place of the `Go`, which comes
+    when the slices of all cases are over. `certificate`: the one that the server must show; None:
+    nothing is encrypted.
     """
 
     host: str
@@ -73,8 +73,8 @@ class ClientOrder(Value, frozen=True):
 class InSlices(Value, frozen=True):
     """What the client found slice by slice.
 
-    `messages`, `time_ns`: what it counted, in which time; `all_messages`: with those that came
-    while the slice settled, or later; `last_ns`: its last read, in ns of CLOCK_MONOTONIC.
+    `messages`, `time_ns`: what it counted, and in which time; `all_messages`: including those that
+    came while the slice settled, or later; `last_ns`: its last read, in ns of CLOCK_MONOTONIC.
     `figures`: figure → its value in each slice or block of slices.
     """
 
@@ -88,8 +88,8 @@ class InSlices(Value, frozen=True):
 class Report(Value, frozen=True):
     """The client's report: raw counters, histograms, and the first fault overlooked if it `trusts`.
 
-    `start_ns`: when the measured part began. Of slices the counters have what was
-    measured in their middles, but for `messages`, all that came back.
+    `start_ns`: when the measured part began. For slices, the counters have what was measured in
+    their middles, except `messages`, which counts all that came back.
     """
 
     start_ns: int

@@ -14,11 +14,11 @@ from tinygram_bench.workloads.echo.order import ClientOrder, Report
 from tinygram_bench.workloads.echo.slices import Sliced, figures_of, slice_counters
 
 _BUSY = 0.95
-"""Share of the run on the CPU: a client that is busier may be the limit."""
+"""The share of the run on the CPU above which a client may be the limit."""
 _BUSIER_THAN_SERVER = 0.7
-"""The same share for a client with more CPU time than the server: both wait for each other."""
+"""The same for a client that takes more CPU time than the server: both wait for each other."""
 _LEAST_IN_FLIGHT = 0.9
-"""Share of the permitted messages in flight: below it on average, the client left places empty."""
+"""The share of the permitted messages in flight below which the client left places empty."""
 _COUNTS_OF_CLIENT = ("throughput", "run_time", "both_ways", "round_trip")
 _EVERYTHING = (*_COUNTS_OF_CLIENT, "cpu", "messages_per_write")
 
@@ -26,9 +26,9 @@ _EVERYTHING = (*_COUNTS_OF_CLIENT, "cpu", "messages_per_write")
 class Found(Struct, frozen=True):
     """Findings beside the client's report.
 
-    `counters`: those of client, server and kernel. `strangers` None: a server that is not ours
-    counts none. `congestion_controls`: those of the server's ends of the connections after the
-    warm-up; empty where that is not known. `is_ours`: whether the server is.
+    `counters`: those of client, server and kernel. `strangers` None: a server that is not ours does
+    not count them. `congestion_controls`: those of the server's ends of the connections after the
+    warm-up; empty where they are not known. `is_ours`: whether the server is ours.
     """
 
     counters: dict[str, int | None]
@@ -150,13 +150,13 @@ def _warnings(
 
 
 def _limit_of_client(case: Case, counters: dict[str, int | None]) -> str | None:
-    """Why the client may limit the run, as far as CPU time tells; None: it does not."""
+    """Why the client may limit the run, as far as CPU time tells; None where it does not."""
     if case.placement == "same":
         return "the client and the server shared a core"
     client_ns, server_ns = _known(counters, "client_cpu_ns"), counters["cpu_ns"]
     measured = counters.get("middle_messages")
     if server_ns is not None and measured is not None:
-        # The client's is of these alone.
+        # The client's CPU time is of these alone.
         server_ns = server_ns * measured // _known(counters, "messages")
     busy = client_ns / max(1, _known(counters, "run_time_ns"))
     if busy > _BUSY:
@@ -170,7 +170,7 @@ def _limit_of_client(case: Case, counters: dict[str, int | None]) -> str | None:
 
 
 def _of_congestion_control(order: ClientOrder, found: Found) -> list[Warning]:
-    """The warning on another congestion control than asked; a server of ours was given that one."""
+    """The warning of a congestion control that was not asked for; our servers use the one asked."""
     asked, given = order.congestion_control, found.congestion_controls
     if given == (asked,) or (found.is_ours and not given):
         return []

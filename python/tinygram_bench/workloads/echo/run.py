@@ -62,12 +62,12 @@ class Echo(TakesTurns):
         return super().foreign_server(case)
 
     def first_call(self, plan: Plan) -> tuple[bytes, int]:
-        """The smallest message."""
+        """The smallest message of the plan, which comes back whole."""
         size = min(case.message_bytes.max for case in plan.cases)
         return bytes(size), size
 
     def limit_s(self, case: Case) -> float:
-        """Connecting, the warm-up and the end may take the timeout each."""
+        """Connecting, warming up and ending may each take the timeout, in addition to the run."""
         asked = EchoParameters.of(case)
         return 3 * asked.timeout_ns / 1e9 + (asked.duration_ns or 0) / 1e9
 
@@ -129,7 +129,7 @@ class Echo(TakesTurns):
             duration_ns=asked.duration_ns,
             timeout_ns=asked.timeout_ns,
             trusts=asked.fault is not None,
-            # Nobody here knows the core of a server that runs already.
+            # The core of a server that runs already is not known here.
             polls=case.placement == "apart" and self.server_address(case) is None,
             congestion_control=asked.congestion_control,
             client=turn.link.client if is_ours else Known(),
@@ -227,20 +227,20 @@ def _start_external(turn: Turn) -> Address:
             "started: end it, or name another port"
         )
     if link.far.is_private:
-        # The default of a program that picks none. Where it is refused, the run's warnings name the
-        # congestion control of its replies.
+        # The default for a program that chooses none. Where setting it is refused, the run's
+        # warnings name the congestion control of the replies.
         with link.far.entered(), suppress(PermissionError):
             set_congestion_control(asked.congestion_control)
     program = turn.program(
         _SERVER,
         shlex.split(asked.server_command or ""),
-        # The client notices, and reports more.
+        # The client notices its end, and reports more.
         is_watched=False,
         environment=os.environ | {FAR_VARIABLE: link.far_address},
     )
     cpu = turn.stage.where.receiver_cpu
     if cpu is not None:
-        with suppress(ProcessLookupError):  # What has ended is told below.
+        with suppress(ProcessLookupError):  # Its end is reported below.
             os.sched_setaffinity(program.pid, {cpu})
     wait_listening(program, port, turn.listen_limit_s)
     return Address(link.far_address, port)

@@ -1,4 +1,4 @@
-"""The servers that run, by `--all` and `--only`."""
+"""Selects the servers that run, by `--all` and `--only`."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def selected(
 ) -> list[Selected]:
     """The servers of ours that run; one that is named runs even if it is no default.
 
-    With `tls` of those that can encrypt. Raises UsageError where there is none, and no external one
-    (`has_external`) either, which has an option of its own and always runs.
+    With `tls`, only those that can encrypt. Raises UsageError where there is none, nor an external
+    one (`has_external`), which has an option of its own and always runs.
     """
     found: list[Selected] = []
     for named in _parse_only(only, runtimes, strategies):

@@ -1,7 +1,7 @@
 """The process of a server under test, `tg-server`.
 
-It takes one `ServerOrder` (order.py), answers where it listens, and serves until its channel ends;
-for each `Mark` that comes meanwhile it tells what it has used (marks.py).
+It takes one `ServerOrder` (order.py), answers with its port, and serves until its channel ends; to
+each `Mark` that comes meanwhile it answers what it has used (marks.py).
 """
 
 from __future__ import annotations

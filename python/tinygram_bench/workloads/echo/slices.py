@@ -10,7 +10,8 @@ from tinygram_bench.runs.slices import LEAST_MESSAGES, Slices, Used
 from tinygram_bench.workloads.echo.order import ClientOrder, InSlices
 
 _SLOW_PER_S = 10_000
-"""Messages that any server has, or nearly so: by it the blocks of rare percentiles are made."""
+"""The messages per second of nearly any server, by which the blocks of rare percentiles are
+made."""
 
 
 class Sliced(Struct, frozen=True):
@@ -24,13 +25,13 @@ class Sliced(Struct, frozen=True):
 
 
 def found_in_slices(client: _native.EchoClient, order: ClientOrder) -> InSlices:
-    """What the client has found; it takes a while to add up."""
+    """What the client has found; adding this up takes a while."""
     messages, time_ns, all_messages, last_ns = zip(*client.slices(), strict=True)
     trips_ns = [memoryview(trips).cast("Q") for trips in client.round_trips_of_slices()]
     assert order.slices is not None, "it took turns"
     measured_s = (order.slices.open_ns - order.slices.settling_ns) / 1e9
-    # All cases of the load have this number: by the shortest slice that the link permits, and by a
-    # slow server.
+    # All cases of the load have this number, which fits the shortest slice that the link permits
+    # and a slow server.
     per_slice = min(LEAST_MESSAGES * order.workers * order.depth, _SLOW_PER_S * measured_s)
     return InSlices(
         messages,
@@ -42,7 +43,7 @@ def found_in_slices(client: _native.EchoClient, order: ClientOrder) -> InSlices:
 
 
 def figures_of(found: InSlices, slices: Slices, sliced: Sliced) -> dict[str, Values]:
-    """Figure → its values; null where nothing came back, or CPU time is not known."""
+    """Figure → its values; None where nothing came back, or CPU time is not known."""
     return (
         found.figures
         | {

@@ -21,14 +21,14 @@ from tinygram_bench.workloads.only import Named, in_words, parse_only
 from tinygram_bench.workloads.turns import in_turns
 
 _LEAST_DELIVERY_NS = 1_000
-"""No publisher hands a message to a subscriber in less."""
+"""No publisher hands a message to a subscriber faster."""
 
 
 class FanoutOptions(Struct, frozen=True):
     """The options of `tinygram fanout`; `rates_per_s`, of publications, empty: flat out.
 
-    `slice_ns`: cases of a load take turns in slices of this length. `takes_turns`: they do so where
-    they have others beside them, too.
+    `slice_ns`: cases of a load take turns in slices of this length. `takes_turns`: without
+    `slice_ns`, they do so where they have others beside them.
     """
 
     subscribers: Sequence[int]
@@ -77,7 +77,7 @@ def missing(case: Case) -> str | None:
 
 
 def least_slice_ns(case: Case) -> float:
-    """The shortest slice that has enough publications: at its rate, or at a fast publisher's."""
+    """The shortest slice with enough publications, in ns: at its rate, or at a fast publisher's."""
     burst = case.burst or 1
     publication_ns: float = _LEAST_DELIVERY_NS * case.connections * burst
     if case.rate_per_s is not None:

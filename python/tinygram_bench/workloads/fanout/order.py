@@ -9,7 +9,7 @@ from tinygram_bench.runs.sliced import Values
 from tinygram_bench.runs.slices import Slices
 
 WARM_UP = 8
-"""Publications that go before the measured ones."""
+"""How many publications precede the measured ones."""
 
 
 class Pace(Value, frozen=True):
@@ -22,7 +22,7 @@ class Pace(Value, frozen=True):
 
 
 class SubscribersOrder(Value, frozen=True):
-    """The order for the subscribers. `client`: by what the publisher's connections are known."""
+    """The order for the subscribers. `client`: how the publisher's connections are known."""
 
     subscribers: int
     message_bytes: int
@@ -36,9 +36,9 @@ class SubscribersOrder(Value, frozen=True):
 class PublisherOrder(Value, frozen=True):
     """The order for the publisher.
 
-    `server`: what it calls to write. `burst`: publications at a time. `pace` null: it publishes as
-    soon as the last ones were handed over. `patience_ns`: how long a subscriber may take nothing.
-    `client`: by what its connections are known.
+    `server`: what the publisher calls to write. `burst`: publications at a time. `pace` None: it
+    publishes as soon as the last ones were handed over. `patience_ns`: how long a subscriber may
+    take nothing. `client`: how its connections are known.
     """
 
     host: str
@@ -66,15 +66,15 @@ class PublisherOrder(Value, frozen=True):
 
 
 class Warm(Value, frozen=True):
-    """The publisher's answer when it has warmed up: how long a publication takes."""
+    """The publisher's answer when it has warmed up, with the time that a publication takes."""
 
     publication_ns: int
 
 
 class Begin(Value, frozen=True):
-    """To both, when all are ready: the slices, and when the first cycle begins.
+    """The order to both ends, when all are ready: the slices, and when the first cycle begins.
 
-    `at_ns`: CLOCK_MONOTONIC. `give_up_ns`: how long after it the subscribers wait at most.
+    `at_ns`: CLOCK_MONOTONIC. `give_up_ns`: how long after `at_ns` the subscribers wait at most.
     """
 
     at_ns: int
@@ -83,7 +83,7 @@ class Begin(Value, frozen=True):
 
 
 class Report(Value, frozen=True):
-    """The publisher's report: raw counters, null where not known."""
+    """The publisher's report: raw counters, None where not known."""
 
     publications: int
     counters: dict[str, int | None]
@@ -92,8 +92,8 @@ class Report(Value, frozen=True):
 class Heard(Value, frozen=True):
     """What came to the subscribers: counters, histograms, and figures of slices.
 
-    `messages`, `last_ns`: of each slice, how many came in its middle, how many were due in it
-    altogether, and when the last of these came, in ns of CLOCK_MONOTONIC.
+    `messages`, `all_messages`, `last_ns`: for each slice, how many came in its middle, how many
+    were due in it altogether, and when the last of these came, in ns of CLOCK_MONOTONIC.
     """
 
     counters: dict[str, int]

@@ -19,14 +19,15 @@ from tinygram_bench.workloads.fanout.order import Heard, PublisherOrder, Report
 from tinygram_bench.workloads.fanout.slices import figures_of, middles
 
 _BUSY = 0.9
-"""Share of the slices on the CPU: subscribers that are busier may be the limit."""
+"""The share of the slices on the CPU above which subscribers may be the limit."""
 _MOST_BEHIND = 0.01
-"""Share of the schedule: a publisher that is later, beyond the time of two publications, cannot
-keep up with the rate. One may be due while another is on its way to all, and waits for it."""
+"""A publisher that is late by more than this share of the schedule, plus the time of two
+publications, cannot keep up with the rate. One publication may be due while another is on its way
+to all, and waits for it."""
 
 
 class Found(Struct, frozen=True):
-    """Findings beside the two reports; `kernel`: its counters of the whole run."""
+    """Findings beside the two reports; `kernel`: the kernel's counters of the whole run."""
 
     slices: Slices
     start_ns: int
@@ -55,7 +56,7 @@ def assembled(
         counters |= counters_of(found.used)
     histograms = dict(heard.histograms)
     if order.pace is None:
-        # Nothing was due at a time of its own.
+        # No message had a due time.
         del histograms["latency_ns"]
     return Run(
         case.case_id,
@@ -140,6 +141,6 @@ def _warnings(
 
 
 def _behind_ns(pace: tuple[float, str, int, int, int], heard: Heard, found: Found) -> int:
-    """How long after the last publication was due its last message came."""
+    """How long after the last publication was due its last message came, in ns."""
     due_ns = _native.publications_due_ns(pace, found.slices.native)[-1]
     return max(heard.last_ns) - found.start_ns - due_ns

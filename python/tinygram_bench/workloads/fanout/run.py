@@ -31,11 +31,12 @@ PACKAGE = "tinygram_bench.workloads.fanout"
 _SUBSCRIBERS = "subscribers"
 _PUBLISHER = "publisher"
 _AT_A_TIME = 5
-"""With so many publications at a time a slice has four of the slowest publisher's."""
+"""Publications count as this many at a time, so that a slice has four of the slowest
+publisher's."""
 _LEAD_NS = 50_000_000
-"""From telling both ends of a case that is alone when it starts to the start."""
+"""The time between telling both ends of a case that runs alone when it starts, and that start."""
 _QUEUED_NS = 10_000_000
-"""By then the subscribers have read what a publisher has put into the sockets' buffers."""
+"""The time in which subscribers read what a publisher has put into the sockets' buffers."""
 
 
 class Fanout(TakesTurns):
@@ -93,7 +94,7 @@ class Fanout(TakesTurns):
         return Rehearsed(0 if is_paced else warm.publication_ns, _AT_A_TIME)
 
     def warmed_up(self, turn: Turn, address: Address | None, slices: Slices) -> Waiting:
-        """Both ends have warmed up; they take the slices with the start."""
+        """Both ends have warmed up already; they get the slices with the start."""
         order = self._publisher_order(turn, address)
         publisher = turn.stage.child(_PUBLISHER)
         subscribers = turn.stage.child(_SUBSCRIBERS)
@@ -113,7 +114,7 @@ class Fanout(TakesTurns):
         return Waiting(publisher.pids, subscribers.pids, [publisher], start, collect)
 
     def exchange(self, turn: Turn, address: Address | None) -> Exchanged:
-        """A case that is alone has one slice, as long as it lasts."""
+        """Run a case alone: it has one slice, as long as the run."""
         self.rehearsed(turn, address)
         own_ns = self.own_ns(turn.case)
         slices = Slices((0,), own_ns, round(own_ns * SETTLING_SHARE))

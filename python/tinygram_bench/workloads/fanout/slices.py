@@ -8,20 +8,20 @@ from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.workloads.fanout.order import Heard
 
 LEAST_PUBLICATIONS = 4
-"""A slice has so many at least, by which the blocks of rare percentiles are made."""
+"""The fewest publications in a slice, by which the blocks of rare percentiles are made."""
 
 
 def heard(
     subscribers: _native.Subscribers, counters: dict[str, int], count: int, slices: Slices
 ) -> Heard:
-    """What `count` subscribers have heard; it takes a while to add up."""
+    """What `count` subscribers have heard; adding this up takes a while."""
     messages, all_messages, last_ns = zip(*subscribers.slices(), strict=True)
     of_slices = [
         (memoryview(latencies).cast("I"), memoryview(lasts).cast("I"))
         for latencies, lasts in subscribers.latencies_of_slices()
     ]
     latencies, lasts = zip(*of_slices, strict=True)
-    # Those that settle are not measured.
+    # Publications of the settling part are not measured.
     least = LEAST_PUBLICATIONS * (1 - slices.settling_ns / slices.slice_ns)
     return Heard(
         counters,
@@ -37,7 +37,7 @@ def heard(
 
 
 def figures_of(found: Heard, slices: Slices, used: Used, start_ns: int) -> dict[str, Values]:
-    """Figure → its values; null where nothing came, or CPU time is not known."""
+    """Figure → its values; None where nothing came, or CPU time is not known."""
     middle_ns = slices.open_ns - slices.settling_ns
     ends_ns = (start_ns + begin_ns + slices.slice_ns for begin_ns in slices.begins_ns)
     return (

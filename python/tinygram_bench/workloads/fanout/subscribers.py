@@ -1,6 +1,6 @@
 """The process of all subscribers, `tg-subscribers`: native, on one thread.
 
-For each `SubscribersOrder` it listens and says where, accepts all connections, receives the
+For each `SubscribersOrder` it listens and answers its port, accepts all connections, receives the
 warm-up, answers `Ready`, takes a `Begin`, receives until the publisher ends the connections, and
 answers what it has `Heard` (order.py).
 """

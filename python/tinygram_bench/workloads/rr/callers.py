@@ -1,4 +1,4 @@
-"""A process of callers, `tg-callers`: gets ready, says so, calls when told, and reports.
+"""A process of callers, `tg-callers`: it gets ready, says so, calls when told, and reports.
 
 For each `CallOrder` it answers `Warm`, takes a `Start`, and answers a `Report` (order.py).
 """

@@ -76,7 +76,7 @@ async def _serve(
 
 
 class _Connection(asyncio.Protocol):
-    """Answers each request as soon as it is whole."""
+    """A connection; it answers each request as soon as that is whole."""
 
     def __init__(
         self, order: ServerOrder, listener: Listener, content: CallContent, counts: _Counts
@@ -90,7 +90,7 @@ class _Connection(asyncio.Protocol):
         self._part_since_ns: int | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Both loops switch TCP_NODELAY on by themselves."""
+        """Set TCP_NODELAY as ordered: both loops switch it on by themselves."""
         self._transport = cast(asyncio.Transport, transport)
         self._sock = transport.get_extra_info("socket")
         peer = transport.get_extra_info("peername")
@@ -102,7 +102,7 @@ class _Connection(asyncio.Protocol):
         self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, is_nodelay)
 
     def data_received(self, data: bytes) -> None:
-        """Count, compare, and answer what is whole."""
+        """Count and compare the bytes, and answer the requests that are whole."""
         self._counts.reads += 1
         if self._order.has_quickack:
             self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
@@ -125,7 +125,8 @@ class _Connection(asyncio.Protocol):
     def _time_parts(self, completed: int) -> None:
         """Count how long the rest of a request took to come.
 
-        The first one of all is left out: the bench withholds its end to see that the server waits.
+        The very first request is left out: the bench withholds its end to see that the server
+        waits.
         """
         now_ns = time.monotonic_ns()
         if completed and self._part_since_ns is not None:
@@ -142,7 +143,7 @@ class _Connection(asyncio.Protocol):
             self._counts.short_requests += 1
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Count a connection that failed, mostly by a reset."""
+        """Count the connection if it failed, mostly by a reset."""
         if error is not None:
             self._counts.failed_connections += 1
 
@@ -156,7 +157,7 @@ class _Connection(asyncio.Protocol):
 
 
 class _EncryptedConnection(_Connection):
-    """The same over TLS: a read is a record that was decrypted, and records are counted."""
+    """A connection over TLS: each decrypted record counts as a read, and records are counted."""
 
     def __init__(
         self,
@@ -175,7 +176,7 @@ class _EncryptedConnection(_Connection):
         try:
             found = self._tls.push(data)
         except OSError:
-            # The client says why; what answers it, says why, too.
+            # The client reports why; the alert that answers it tells the reason, too.
             self._counts.failed_connections += 1
             self._transport.write(self._tls.answer())
             self._transport.abort()
@@ -183,7 +184,7 @@ class _EncryptedConnection(_Connection):
         for record in found.records:
             super().data_received(record)
             if self._transport.is_closing():
-                return  # It brought other bytes than were to be sent.
+                return  # The connection brought wrong bytes, and was ended.
         if is_counted:
             self._counts.tls_records += found.record_count
             self._counts.wire_bytes += found.wire_bytes
@@ -195,7 +196,7 @@ class _EncryptedConnection(_Connection):
             self._transport.close()
 
     def eof_received(self) -> None:
-        """The peer ended its side, by a farewell or without one."""
+        """The peer ended its side, with or without a farewell (close_notify)."""
         if self._tls.is_within_record:
             self._counts.short_requests += 1
         else:

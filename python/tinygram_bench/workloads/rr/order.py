@@ -12,11 +12,11 @@ from tinygram_bench.tls.certificates import Identity
 
 
 class ServerOrder(Value, frozen=True):
-    """The order for the server. `seed` null: it takes any bytes for requests.
+    """The order for the server. `seed` None: it takes any bytes as requests.
 
-    `connections`: how many its clients have at a time, at most. `client`: by what their
-    connections are known. `tls`: what it decrypts with, null: nothing; it then counts records from
-    when it has answered `uncounted_requests` on.
+    `connections`: the most that its clients have at a time. `client`: how their connections are
+    known. `tls`: the identity with which it decrypts; None: nothing is encrypted. It counts records
+    only after it has answered `uncounted_requests`.
     """
 
     runtime: str
@@ -38,8 +38,8 @@ class CallOrder(Value, frozen=True):
     """The order for a process of callers.
 
     `depth`: requests in flight on a shared connection. `checks_replies`: whether the bytes of a
-    reply are compared, or any will do. `client`: by what its connections are known.
-    `certificate`: the one that the server must show, null: nothing is encrypted.
+    reply are compared, or any will do. `client`: how its connections are known. `certificate`: the
+    one that the server must show; None: nothing is encrypted.
     """
 
     host: str
@@ -67,7 +67,7 @@ class CallOrder(Value, frozen=True):
 
 
 class CallTimes(NamedTuple):
-    """When a call began: to connect, if it had to, and to send; and when its reply was whole."""
+    """When a call began to connect, if it had to, and to send; and when its reply was whole."""
 
     called_ns: int
     begun_ns: int
@@ -75,9 +75,9 @@ class CallTimes(NamedTuple):
 
 
 class Span(Value, frozen=True):
-    """When callers call: no call begins after `end_ns`, nor after `calls` of each (null: no limit).
+    """When callers call: no call begins after `end_ns`, nor after `calls` of each (None: no limit).
 
-    Times are CLOCK_MONOTONIC. `settled_ns`: of a slice, calls that begin from then on are measured.
+    Times are CLOCK_MONOTONIC. `settled_ns`: in a slice, calls that begin from then on are measured.
     """
 
     start_ns: int
@@ -91,11 +91,11 @@ class Span(Value, frozen=True):
         return self.start_ns, self.settled_ns, self.end_ns, self.calls
 
     def time_ns(self, settled_ns: int, arrived_ns: int, calls: Sequence[CallTimes]) -> int:
-        """How long a caller has called in the slice after it had settled, waiting included.
+        """How long a caller called in the slice after that had settled, in ns, waiting included.
 
-        `calls`: all it made there. It came at `arrived_ns`: where an earlier call has lasted until
-        then, it waited all along. Of a last call that lasts for as long as the slice longer, the
-        rest belongs to slices that come (crates/load, rr/options.rs).
+        `calls`: all that it made there. The caller came at `arrived_ns`: where an earlier call
+        lasted until then, it waited all along. Where the last call outlasts the slice by more than
+        the slice's measured part, the rest belongs to later slices (crates/load, rr/options.rs).
         """
         measured = [call for call in calls if call.begun_ns >= settled_ns]
         if arrived_ns > settled_ns:
@@ -121,7 +121,7 @@ class Start(Value, frozen=True):
 
     @property
     def slices(self) -> tuple[Span, ...]:
-        """Those that are slices."""
+        """The spans that are slices."""
         return tuple(span for span in self.spans if span.settled_ns is not None)
 
     @classmethod
@@ -141,7 +141,7 @@ class Start(Value, frozen=True):
 
 
 class Warm(Value, frozen=True):
-    """A process of callers has warmed up; how long a call took about, in ns, 0: not known."""
+    """A process of callers has warmed up; a call took about `call_ns`, 0: not known."""
 
     call_ns: int
 
@@ -149,10 +149,10 @@ class Warm(Value, frozen=True):
 class SliceTally(Value, frozen=True):
     """What callers found in a slice.
 
-    `calls_ns`: how long each call took that began after it had settled, in ns.
-    `callers_time_ns`: of each caller from its first such call to the end of its last, summed up.
-    `last_ns`: when the last call of the slice ended, whenever it began; `calls`: how many there
-    were, whenever they began.
+    `calls_ns`: how long each call took that began after the slice had settled, in ns.
+    `callers_time_ns`: the sum of each caller's time from its first such call to the end of its
+    last. `last_ns`: when the last call of the slice ended, whenever it began; `calls`: how many
+    calls there were, whenever they began.
     """
 
     calls_ns: list[int]

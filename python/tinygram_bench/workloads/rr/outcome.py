@@ -29,7 +29,7 @@ _FAULTS = {
 
 
 class Found(Struct, frozen=True):
-    """The counts of each side. `server`: None where it is not ours; `slices`, `used`: in slices."""
+    """The counts of each side. `server` None: it is not ours; `slices`, `used` None: no slices."""
 
     start: Start
     reports: Sequence[Report]
@@ -40,7 +40,7 @@ class Found(Struct, frozen=True):
 
 
 def assembled(case: Case, round: int, found: Found, *, has_private_network: bool) -> Run:
-    """Check that both sides agree, and add up. Raises RunError."""
+    """Check that both sides agree, and add up their counts. Raises RunError."""
     summed: Counter[str] = Counter()
     for report in found.reports:
         summed.update(report.counters)
@@ -121,7 +121,7 @@ def _check_records(counted: dict[str, int], plain_bytes: int) -> None:
 
 
 def _check_law(summed: Counter[str]) -> None:
-    """Check that no caller was in two calls at a time: else times or calls are miscounted."""
+    """Raise RunError if a caller was in two calls at a time: times or calls are miscounted then."""
     in_calls_ns = summed["call_time_ns"] + summed["connect_time_ns"]
     if in_calls_ns > summed["callers_time_ns"]:
         raise RunError(

@@ -30,7 +30,8 @@ _SERVER = "server"
 _PORT_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _ALL_PORTS = "1024 65535"
 _LEAD_NS = 50_000_000
-"""From telling the callers their start to the start: each must have been told."""
+"""The time between telling the callers when they start, and that start: all must be told by
+then."""
 _DELAYED_ACK_S = 0.05
 """The warm-up's last replies are acknowledged within this: 40 ms, and a tick."""
 _OF_CONNECTING = ("kernel_ListenOverflows", "kernel_TCPSynRetrans")
@@ -62,7 +63,7 @@ class Rr(TakesTurns):
         return turn.listening(server)
 
     def exchange(self, turn: Turn, address: Address | None) -> Exchanged:
-        """Have all callers call from one start on."""
+        """Have all callers call from a common start."""
         assert address is not None, "there is always a server"
         self._warm_up(turn, address)
         ready = _Ready.now(turn)
@@ -84,7 +85,7 @@ class Rr(TakesTurns):
         return Rehearsed(self._warm_up(turn, address), turn.case.producers)
 
     def warmed_up(self, turn: Turn, _address: Address | None, slices: Slices) -> Waiting:
-        """All callers have warmed up before."""
+        """All callers have warmed up already; they wait for their slices."""
         ready = _Ready.now(turn)
         callers = _callers(turn)
         starts: list[Start] = []
@@ -103,7 +104,7 @@ class Rr(TakesTurns):
         )
 
     def _warm_up(self, turn: Turn, address: Address) -> int:
-        """Have all callers connect and warm up; how long a call took about, in ns."""
+        """Have all callers connect and warm up; return about how long a call took, in ns."""
         self._check_waits(turn, address)
         _at_first(turn)
         for process in _callers(turn):
@@ -132,7 +133,7 @@ class Rr(TakesTurns):
                 certificate=_certificate(turn),
             )
         except RunError:
-            # That the server has ended, or its host was lost, says more.
+            # If the server has ended, or its host was lost, that error says more.
             turn.check_running()
             raise
 
@@ -186,7 +187,7 @@ def _certificate(turn: Turn) -> str | None:
 
 
 def _at_first(turn: Turn) -> Counted:
-    """What had been counted before the callers connected."""
+    """The kernel's counters from before the callers connected."""
     return turn.once("at first", turn.stage.counters)
 
 
@@ -243,7 +244,7 @@ def _server_counters(turn: Turn) -> dict[str, int] | None:
 
 
 def _span(case: Case) -> Span:
-    """From soon on; a number of calls has all of the run's time."""
+    """The span of a run, which begins soon; with a number of calls it has no end."""
     start_ns = time.monotonic_ns() + _LEAD_NS
     asked = RrParameters.of(case)
     if asked.duration_ns is not None:
@@ -254,11 +255,11 @@ def _span(case: Case) -> Span:
 def _kernel_counters(
     case: Case, at_first: Counted, when_ready: Counted, at_last: Counted
 ) -> dict[str, int | None]:
-    """The counters without the warm-up.
+    """The kernel's counters without the warm-up.
 
-    Connections that stay are made before it, but belong to the figures and counters of connecting.
-    `kernel_RetransSegs`, all segments sent again, covers the calls alone there, and may be below
-    `kernel_TCPSynRetrans`.
+    Connections that stay are made before it, but count in the figures and counters of connecting.
+    With these, `kernel_RetransSegs`, all segments sent again, covers only the calls, and may be
+    below `kernel_TCPSynRetrans`.
     """
     counters = counted_between(when_ready, at_last)
     if RrParameters.of(case).connections != "per-request":
@@ -268,14 +269,14 @@ def _kernel_counters(
 
 
 def _widen_ports(network: Network) -> None:
-    """Widen the range of local ports: one per request is used, and stays taken for a while."""
+    """Widen the range of local ports: each request may use one, which stays taken for a while."""
     if network.is_private:
         with network.entered(), suppress(OSError):
             _PORT_RANGE.write_text(_ALL_PORTS)
 
 
 def _server_cpu_ns(turn: Turn) -> int | None:
-    """CPU time of our server's process so far."""
+    """The CPU time of our server's process so far, in ns; None where there is none."""
     return turn.stage.child(_SERVER).cpu_ns() if turn.stage.has(_SERVER) else None
 
 

@@ -1,6 +1,6 @@
-"""The server's process, `tg-server`: listens, says where, serves until told to end, and counts.
+"""The server's process, `tg-server`: it listens, tells its port, serves until its end, and counts.
 
-For each `ServerOrder` it answers where it listens, takes an `End`, and answers its counters.
+For each `ServerOrder` it answers its port, takes an `End`, and answers its counters.
 """
 
 from __future__ import annotations

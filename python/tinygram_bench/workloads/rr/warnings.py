@@ -10,7 +10,8 @@ from tinygram_bench.runs.sliced import slices_told
 from tinygram_bench.runs.workload import strangers_told
 
 LEAST_IN_FLIGHT = 0.9
-"""Share of the callers: by Little's law, rate × mean time of a call, connecting included."""
+"""The least share of callers in a call: by Little's law, rate × mean time of a call with
+connecting."""
 
 
 SHARES_AN_INTERPRETER = ("threads", "asyncio", "uvloop")

@@ -1,7 +1,7 @@
-"""Whether a server waits for the whole request before it replies, asked before a run's callers.
+"""Checks that a server waits for the whole request before it replies, before a run's callers.
 
-The callers (calling/) see a reply that comes before its request has begun. One that comes when the
-server has a part of it shows only if the rest is withheld, which no measured call can do.
+The callers (calling/) notice a reply that comes before its request has begun. A reply to a part of
+a request shows only if the rest is withheld, which no measured call can do.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tinygram_bench.tls.contexts import client_context
 from tinygram_bench.workloads.rr.calling import early_bytes
 
 REQUESTS = 1
-"""Requests that this sends to the server."""
+"""How many requests this module sends to the server."""
 _PATIENCE_S = 0.01
 """How long, beyond two round trips, the last byte is withheld."""
 _READ_BYTES = 1 << 16
@@ -41,17 +41,17 @@ def check_waits(
     is_ours: bool,
     certificate: str | None = None,
 ) -> None:
-    """Send `request` from the near host, but its last byte; look for a reply; finish the call.
+    """Send `request` without its last byte from the near host; look for a reply; finish the call.
 
-    The callers report whatever else is wrong with the server. If it is ours, this waits for the end
-    of the connection, so that it does not count among those of the callers. `certificate`: the one
-    that the server must show; None: nothing is encrypted.
+    The callers report whatever else is wrong with the server. If the server is ours, this waits for
+    the end of the connection, so that it does not count among the callers' connections.
+    `certificate`: the one that the server must show; None: nothing is encrypted.
 
-    Raises RunError where bytes came too early, where connecting fails, and at `give_up_ns`; where
-    `tinygram serve` on another host has started the server, also when that has been silent for 4 s.
+    Raises RunError where bytes came too early, where connecting fails, and at `give_up_ns`; if
+    `tinygram serve` on another host has started the server, also after 4 s of silence.
     """
     with link.near.entered():
-        # It stays in the network in which it was made.
+        # A socket stays in the network in which it was made.
         sock = tcp_socket(address[0])
     with ExitStack() as stack:
         stack.enter_context(sock)
@@ -84,7 +84,7 @@ def check_waits(
 def _connect(
     sock: socket.socket, address: tuple[str, int], give_up_ns: int, token: bytes | None
 ) -> float:
-    """Connect; how long that took, in s, which is a round trip and more."""
+    """Connect; return how long that took, in s, which is a round trip and more."""
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
     began_s = time.monotonic()
     _limit(sock, give_up_ns)
@@ -117,11 +117,11 @@ def _send(sock: socket.socket, data: bytes, give_up_ns: int) -> None:
 
 
 def _early_bytes(sock: socket.socket, patience_s: float) -> int:
-    """How many bytes can be read after `patience_s`, or when the first of them comes."""
+    """How many bytes can be read after `patience_s`, or as soon as the first of them comes."""
     poll = select.poll()
     poll.register(sock, select.POLLIN)
     poll.poll(patience_s * 1000)
-    # A socket with a time limit waits for bytes, whatever the flags say.
+    # A socket with a timeout would wait for bytes, whatever the flags say.
     sock.setblocking(False)
     with _ended():
         return early_bytes(sock, _READ_BYTES)
@@ -147,5 +147,5 @@ def _limit(sock: socket.socket, give_up_ns: int) -> None:
 
 
 def _ended() -> suppress:
-    """Ignore that a server ends the connection, even with a reset: the callers report that."""
+    """Ignore a server's ending of the connection, even by a reset: the callers report it."""
     return suppress(ConnectionError)

@@ -19,24 +19,25 @@ from tinygram_bench.workloads.available import parted
 from tinygram_bench.workloads.sizes.server import MAX_MESSAGE_BYTES, MAX_MESSAGES
 
 MAX_SAMPLE_BYTES = MAX_MESSAGE_BYTES
-"""The limit of all messages of a connection, which both ends keep in memory."""
+"""The most bytes of all messages of a connection, which both ends keep in memory."""
 MAX_ALTERNATING = 256
 """The most cases whose samples alternate: each has a port, and a process may usually have 1,024
 descriptors."""
 RUNTIME = "native"
-"""The runtime of its cases: the client is native code."""
+"""The runtime of all cases of `sizes`: the client is native code."""
 STRATEGIES = ("nodelay", "nagle")
 _ACKNOWLEDGEMENT_BYTES = 4
 LOCAL_PARTS = ("system-call", "one-thread", "same-core", "other-core")
-"""The local parts; each includes the one before."""
+"""The local parts of a round trip; each includes the one before."""
 
 
 class SizesOptions(Struct, frozen=True):
     """The options of `tinygram sizes`.
 
-    `server`: IPv4:PORT of one that runs already; None: one of ours for each run.
+    `server`: IPv4:PORT of a server that runs already; None: one of ours for each run.
     `predicted_bytes`: the sizes whose times the report predicts. `takes_turns`: samples of several
-    cases alternate. `probe_ns`: how often what the kernel holds is sampled; None: not at all.
+    cases alternate. `probe_ns`: the interval at which what the kernel holds is sampled; None: it is
+    not.
     """
 
     sizes_bytes: Sequence[int]
@@ -59,14 +60,14 @@ class SizesOptions(Struct, frozen=True):
 
 
 def plan_sizes(options: SizesOptions) -> Plan:
-    """The plan; what cannot run here is in it as unavailable. Raises UsageError."""
+    """The plan; cases that cannot run here are in it as unavailable. Raises UsageError."""
     cases = [
         _exchange(options, size, trips, writes, strategy)
         for strategy in dict.fromkeys(options.strategies)
         for writes in dict.fromkeys(options.setup_writes)
         for size in dict.fromkeys(options.sizes_bytes)
         for trips in dict.fromkeys(options.round_trips)
-        # Without data the setup is one write in either way, and that is measured once.
+        # Without data the setup is one write either way, which is measured only once.
         if trips or writes == 2
     ]
     if not cases:
@@ -105,7 +106,7 @@ def check_sample_bytes(sizes_bytes: Sequence[int], round_trips: Sequence[int]) -
 
 
 def first_sample(sizes_bytes: Sequence[int], round_trips: Sequence[int]) -> tuple[bytes, int]:
-    """The bytes that a sample of the smallest size sends, and how many answer it.
+    """The bytes that a sample of the smallest size sends, and how many bytes answer it.
 
     The setup is the length and the count of messages, as unsigned 32-bit integers in network order
     (crates/load, messages/sizes); each message is acknowledged with its length.
@@ -120,7 +121,7 @@ def parse_sizes(text: str) -> tuple[int, ...]:
 
 
 def parse_round_trips(text: str) -> tuple[int, ...]:
-    """Read `0,1,2`. Raises UsageError."""
+    """Read counts of round trips, such as `0,1,2`. Raises UsageError."""
     parts = [part.strip() for part in text.split(",")]
     for part in parts:
         if not (part.isascii() and part.isdigit() and len(part) < 10 and int(part) <= MAX_MESSAGES):
@@ -179,7 +180,7 @@ def _exchange(
 
 
 def _local(options: SizesOptions, part: str) -> Case:
-    """The case of a local part, which is over no link, whatever the others are over."""
+    """The case of a local part, which uses no link, whatever the other cases use."""
     here = replace(options, link="loopback")
     parameters = SizesParameters(part=part, round_trips=1, **_shared(options))
     return _case(here, "nodelay", f"local/{part}", 1, parameters)

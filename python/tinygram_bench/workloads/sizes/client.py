@@ -1,6 +1,4 @@
-"""The measuring process, `tg-client`: takes the samples that an `Order` tells of, and reports on
-each cell.
-"""
+"""The measuring process, `tg-client`: it takes an order's samples, and reports on each cell."""
 
 from __future__ import annotations
 

@@ -7,9 +7,9 @@ from tinygram_bench.model.value import Value
 
 
 class ServerOrder(Value, frozen=True):
-    """The order for the server: a port for each case, and how many bytes the largest sample has.
+    """The order for the server: the number of ports, one for each case, and the largest sample.
 
-    `client`: by what its client's connections are known.
+    `client`: how its client's connections are known.
     """
 
     ports: int
@@ -21,7 +21,7 @@ class ServerOrder(Value, frozen=True):
 
 
 class Cell(Value, frozen=True):
-    """What every sample of a case is. `address`: IP:PORT of its server."""
+    """What the samples of a case have in common. `address`: IP:PORT of the case's server."""
 
     address: str
     message_bytes: int
@@ -33,10 +33,10 @@ class Cell(Value, frozen=True):
 class Order(Value, frozen=True):
     """The order for the client.
 
-    `part`: null for samples, or the local part that is timed instead; `far_cpu`: the core of the
-    thread at the far end, for the part that has one. `cells`: one, or several whose samples
-    alternate, in cycles whose orders are those of `order_seed`. `timeout_ns`: for each connect,
-    write and acknowledgement. `client`: by what its connections are known.
+    `part`: None for samples, or the local part that is timed instead; `far_cpu`: the core of the
+    thread at the far end, for parts that have one. `cells`: one, or several whose samples
+    alternate, in cycles whose orders come from `order_seed`. `timeout_ns`: for each connect, write
+    and acknowledgement. `client`: how its connections are known.
     """
 
     part: str | None
@@ -55,8 +55,8 @@ class Report(Value, frozen=True):
     """The client's report on a cell or a local part: raw counters and histograms.
 
     `start_ns`: when the samples began, CLOCK_MONOTONIC; 0 for a local part. `totals_us`: the time
-    of its sample in each cycle, or the medians of cycles in a row. `failure`: what failed in which
-    sample; then all else is empty.
+    of the cell's sample in each cycle, or the medians of cycles in a row. `failure`: what failed in
+    which sample; then everything else is empty.
     """
 
     counters: dict[str, int]

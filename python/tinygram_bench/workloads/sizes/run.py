@@ -1,7 +1,7 @@
 """Runs of `sizes`: the orders for a server and a client, and what they must agree on.
 
-A run is alone, or those of all cases of a link are made together: one server with a port for each
-case, and one client whose samples alternate.
+A run is alone, or the runs of all cases of a link are made together: one server with a port for
+each case, and one client whose samples alternate.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Sizes(Alternates):
         return Address(host, int(port))
 
     def where(self, case: Case) -> Placement:
-        """The cores of the two ends, in which the local parts differ."""
+        """The cores of the two ends; the local parts differ in these."""
         part = SizesParameters.of(case).part
         if part is None:
             return placement(case.placement)
@@ -68,7 +68,7 @@ class Sizes(Alternates):
         (report,) = turn.hear(client, list[Report])
         counted: Counters = {}
         if SizesParameters.of(turn.case).part is None:
-            # The kernel's counters are those of all connections, the first ones too.
+            # The kernel's counters cover all connections, including the first samples'.
             counted |= counted_between(before, turn.stage.counters())
         (served,) = _served(turn, 1)
         run = _run(turn, turn.case, report, served, counted)
@@ -78,7 +78,7 @@ class Sizes(Alternates):
         """Have the client take a sample of each case in every cycle; a case that fails has a run
         that says so. Raises OSError and RunError.
 
-        What the kernel counts of a network is of all of them, and so of none.
+        The kernel counts for a network, and so for all cases together: no case has its counters.
         """
         addresses = self._addresses(turn, cases)
         turn.begin()
@@ -99,7 +99,7 @@ class Sizes(Alternates):
         return first_sample(sizes_bytes, [SizesParameters.of(case).round_trips for case in cases])
 
     def _addresses(self, turn: Turn, cases: Sequence[Case]) -> list[Address]:
-        """Where a server listens for each case. Raises OSError and RunError."""
+        """The address at which a server listens for each case. Raises OSError and RunError."""
         running = self.server_address(cases[0])
         if running is not None:
             return [running] * len(cases)
@@ -117,7 +117,7 @@ class Sizes(Alternates):
         return [turn.listening(server) for _ in cases]
 
     def _order(self, turn: Turn, cases: Sequence[Case], addresses: Sequence[Address]) -> Order:
-        """`addresses`: of each case; none for a local part."""
+        """The client's order. `addresses`: those of each case; none for a local part."""
         asked = SizesParameters.of(turn.case)
         part = asked.part
         has_far_thread = part in ("same-core", "other-core")
@@ -130,7 +130,7 @@ class Sizes(Alternates):
             congestion_control=asked.congestion_control,
             seed=self.seed,
             order_seed=order.getrandbits(64),
-            # The client then reports what it waited for in vain.
+            # Less than the run's limit, so that the client reports what it waited for in vain.
             timeout_ns=asked.timeout_ns // 2,
             first_samples=asked.first_samples,
             samples=asked.samples,
@@ -150,7 +150,7 @@ def _cell(case: Case, address: Address) -> Cell:
 
 
 def _served(turn: Turn, ports: int) -> list[dict[str, int] | None]:
-    """What our server counted on each port, which it is told to end; None where another serves.
+    """End our server's run; return what it counted on each port, None where another one serves.
 
     Raises RunError.
     """
@@ -165,7 +165,7 @@ def _with_cycles(
     turn: Turn, case: Case, report: Report, served: dict[str, int] | None, counted: Counters
 ) -> Run:
     run = _run(turn, case, report, served, counted)
-    # In microseconds, as the figure that it is compared on.
+    # In microseconds, as the figure on which cases are compared.
     return replace(run, slices={TIME: report.totals_us})
 
 
@@ -183,7 +183,7 @@ def _run(
 
 
 def _connections(case: Case) -> int:
-    """One for each sample; with messages one more, whose last byte is withheld (client.rs)."""
+    """One for each sample; with round trips one more, whose last byte is withheld (client.rs)."""
     asked = SizesParameters.of(case)
     withheld = 1 if asked.round_trips else 0
     return asked.first_samples + withheld + asked.samples

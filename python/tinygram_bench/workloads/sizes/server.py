@@ -1,4 +1,4 @@
-"""The far end, `tg-server`: listens, says where, answers until told to end, and counts.
+"""The far end, `tg-server`: it listens, tells its ports, answers until told to end, and counts.
 
 For each `ServerOrder` (order.py) it announces a port for each case, takes an `End`, and answers the
 counters of each port. Every byte is compared.

@@ -1,5 +1,5 @@
 """`stream`: N messages one way over one connection, flat out or paced.
 
-No reply travels on the data connection. The receiver notes (bytes so far, ns) per read; a
+The data connection carries no replies. The receiver notes (bytes so far, ns) per read; a
 message's receipt is the time of the first note that reaches its last byte.
 """

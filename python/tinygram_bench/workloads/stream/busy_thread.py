@@ -7,7 +7,7 @@ import time
 
 
 class BusyThread:
-    """Runs from `start` to `stop`; it gives the GIL away only when it is told to."""
+    """A thread that computes from `start` to `stop`; it gives up the GIL only on request."""
 
     def __init__(self) -> None:
         self._is_stopped = False
@@ -18,7 +18,7 @@ class BusyThread:
         self._thread.start()
 
     def stop(self) -> int:
-        """End; returns the CPU time that was used, in nanoseconds."""
+        """End the thread; return the CPU time that it used, in nanoseconds."""
         self._is_stopped = True
         self._thread.join()
         return self._cpu_ns

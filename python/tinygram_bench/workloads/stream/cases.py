@@ -30,20 +30,19 @@ WARM_UP_MESSAGES = 1024
 """The number of warm-up messages; fewer where they would exceed WARM_UP_BYTES."""
 WARM_UP_BYTES = 4 << 20
 _BURST_NS_PER_BYTE = 0.25
-"""Flat out, nobody sends large messages faster than 4 GB/s here."""
+"""Flat out, large messages are sent no faster than 4 GB/s here."""
 MOST_MESSAGES_IN_SLICES = 1_000_000_000
-"""Flat out, a case ends with its slices; none sends as many in several minutes."""
+"""Flat out, a case ends with its slices, and sends fewer messages in several minutes."""
 
 
 class StreamOptions(Struct, frozen=True):
     """The options of `tinygram stream`.
 
-    `rates_per_s` empty: flat out. `takes_turns`: the cases of a load do so in slices of `slice_ns`,
-    None: as long as the load needs; where there is only one case it is alone, unless it is to last
-    flat out for a time that was asked for (`lasts_as_asked`). `tls`: whether over
-    TLS 1.3; both: each way so and so. `directions`: which end sends; both: at the
-    same time. `clients`: the hosts of a cluster that share each load, in turns always; None: this
-    host has it alone.
+    `rates_per_s` empty: flat out. `takes_turns`: the cases of a load take turns in slices of
+    `slice_ns`, None: as long as the load needs. A single case is alone, unless it is to last flat
+    out for a time that was asked for (`lasts_as_asked`). `tls`: whether over TLS 1.3; both values:
+    each way with and without it. `directions`: which end sends; both: at the same time. `clients`:
+    how many hosts of a cluster share each load, always in turns; None: this host has it alone.
     """
 
     messages: int
@@ -109,12 +108,12 @@ def missing(case: Case) -> str | None:
 
 
 def warm_up_messages(max_message_bytes: int) -> int:
-    """How many messages go ahead of the measured ones: 1 to 1,024."""
+    """How many messages precede the measured ones: 1 to 1,024."""
     return max(1, min(WARM_UP_MESSAGES, WARM_UP_BYTES // max_message_bytes))
 
 
 def _in_turns(options: StreamOptions, cases: Sequence[Case]) -> Iterator[Case]:
-    """In slices, but for cases that are the only one of their load, or have too little time."""
+    """The cases in slices, but for those that are alone in their load, or have too little time."""
     timed = [case if case.rate_per_s else _for_a_time(options, case) for case in cases]
     clients = options.clients
     taking = in_turns(
@@ -138,7 +137,7 @@ def _in_turns(options: StreamOptions, cases: Sequence[Case]) -> Iterator[Case]:
 
 
 def _least_slice_ns(case: Case, clients: int = 1) -> int:
-    """In reverse slices are longer where there would be more than a far sender can be told."""
+    """The least length of a slice; in reverse a far sender can only be told MOST_SLICES of them."""
     asked = StreamParameters.of(case)
     told_ns = (asked.duration_ns or 0) / MOST_SLICES if asked.direction == "reverse" else 0
     share_per_s = None if case.rate_per_s is None else case.rate_per_s / clients
@@ -146,11 +145,11 @@ def _least_slice_ns(case: Case, clients: int = 1) -> int:
 
 
 def least_ns(case: Case, clients: int = 1) -> float:
-    """How long a message of a case takes at least, of which a slice has twenty, at each client.
+    """The least ns that a message of a case takes at each client; a slice has twenty of them.
 
-    The one with the fewest connections has the lowest rate. Over a link a message takes a round
-    trip: congestion windows and acknowledgements need some. Flat out it is a burst, for senders
-    look at the clock after each, and one must not fill a slice.
+    The client with the fewest connections has the lowest rate. Over a link a message takes a round
+    trip: congestion windows and acknowledgements need some. Flat out a burst counts as a message,
+    because senders look at the clock after each burst, and one must not fill a slice.
     """
     message_ns = _BURST_NS_PER_BYTE * BURST_MESSAGES * case.message_bytes.max
     if case.rate_per_s is not None:
@@ -174,7 +173,7 @@ def _in_whole_slices(options: StreamOptions, case: Case) -> Case:
 
 
 def _for_a_time(options: StreamOptions, case: Case) -> Case:
-    """Flat out until its slices are over, in place of a number of messages."""
+    """The case flat out until its slices are over, in place of a number of messages."""
     parameters = StreamParameters.of(case)
     lasting = replace(parameters, messages=MOST_MESSAGES_IN_SLICES, duration_ns=options.duration_ns)
     return replace(case, parameters=lasting)
@@ -252,7 +251,7 @@ def _case(
 
 
 def _shown(rate_per_s: float) -> str:
-    """The exact rate, without `.0` where it is a whole number."""
+    """The exact rate as text, without `.0` where it is a whole number."""
     return str(int(rate_per_s)) if rate_per_s.is_integer() else repr(rate_per_s)
 
 
@@ -270,9 +269,9 @@ def _scheduled_messages(options: StreamOptions, rate_per_s: float, duration_ns: 
 def _ways(
     options: StreamOptions, producers: int, tls: bool, connections: int
 ) -> list[tuple[runtimes.Runtime, Strategy]]:
-    """The ways that the options select: one that is named runs even if it is no default.
+    """The ways that the options select: a way that is named runs even if it is no default.
 
-    With several producers they are those whose threads hand messages over.
+    With several producers, only ways whose threads hand messages over. Raises UsageError.
     """
     found = (
         _named_ways(options.has_all, named, producers, tls, connections)

@@ -1,7 +1,7 @@
-"""How the two ends of a stream meet: the far one listens, and the near one connects to it.
+"""How the two ends of a stream meet: the far end listens, and the near end connects to it.
 
-So whatever the direction, a firewall between them must only let in connections from the near host,
-and `tinygram serve` makes none (decision 0042).
+So in either direction, a firewall between them need only admit connections from the near host, and
+`tinygram serve` makes none (decision 0042).
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from tinygram_bench.host.network.connections import Listener, connect_from, intr
 from tinygram_bench.workloads.stream.order import Order, ReceiverOrder
 
 _NUMBER_BYTES = 4
-"""Bytes of a connection's number (crates/load, connections.rs)."""
+"""The length of a connection's number (crates/load, connections.rs)."""
 _NUMBER_LIMIT_S = 10.0
 
 
 class Met(Struct, frozen=True):
-    """All connections of a stream by their numbers, and what meeting has counted."""
+    """All connections of a stream in the order of their numbers, and counters of the meeting."""
 
     sockets: list[socket.socket]
     counters: dict[str, int]
 
 
 def met(order: Order | ReceiverOrder, announce: Callable[[int], None]) -> Met:
-    """Connect to the other end, or listen, `announce` the port, and accept it. Raises OSError."""
+    """Connect to the other end, or listen, `announce` the port, and accept. Raises OSError."""
     if order.connections > 1:
         raise_descriptor_limit()
     return _accepted(order, announce) if order.listens else _connected(order)
 
 
 def _connected(order: Order | ReceiverOrder) -> Met:
-    """Each of many connections begins with its number: they may be accepted in another order."""
+    """Connect; each of many connections begins with its number, as any may be accepted first."""
     sockets, all_ns = [], 0
     for number in range(order.connections):
         sock = tcp_socket(order.host)
@@ -55,7 +55,7 @@ def _connected(order: Order | ReceiverOrder) -> Met:
 
 
 def _accepted(order: Order | ReceiverOrder, announce: Callable[[int], None]) -> Met:
-    """All connections of the stream; those of other programs are ended, and counted."""
+    """Accept all connections of the stream; strangers are turned away, and counted."""
     found: dict[int, socket.socket] = {}
     with Listener(order.host, order.client, order.congestion_control) as listener:
         announce(listener.port)

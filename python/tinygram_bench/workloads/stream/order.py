@@ -12,12 +12,12 @@ from tinygram_bench.tls.certificates import Identity
 
 
 class ReceiverOrder(Value, frozen=True):
-    """The order of one stream for a receiver of ours, which answers its counters.
+    """The order of one stream for a receiver of ours, which answers with its counters.
 
-    `notes_fd`, `turns_fd`: the files that it writes (receiver.py). How it meets the sender: see
-    `Order`. `may_end_early`: the stream may end after any message. `tls`: what it decrypts with,
-    null: nothing; it then answers `Arrived` when the warm-up has. `connections`: how many the
-    stream comes on.
+    `notes_fd`, `turns_fd`: the files that it writes (receiver.py). For how it meets the sender, see
+    `Order`. `may_end_early`: the stream may end after any message. `tls`: the identity with which
+    it decrypts; it then answers `Arrived` when the warm-up has arrived; None: nothing is encrypted.
+    `connections`: on how many the stream comes.
     """
 
     messages: int
@@ -44,9 +44,9 @@ class ReceiverOrder(Value, frozen=True):
 
 
 class Heard(Value, frozen=True):
-    """What the receiver left: a note for each read; whose turn each message was, with several.
+    """What the receiver left: a note for each read, and with several producers the turns.
 
-    On many connections there is a note for each read that ended a message.
+    On many connections there is a note for each read that ended a message, and turns, too.
     """
 
     notes: bytes
@@ -56,7 +56,7 @@ class Heard(Value, frozen=True):
 class Pace(Value, frozen=True):
     """A schedule's parameters; both sides make the same schedule from them.
 
-    `sleeps`: its pacer does not spin, and how late it was with each message is in the report.
+    `sleeps`: the pacer does not spin, and the report has how late it was with each message.
     """
 
     rate_per_s: float
@@ -68,7 +68,7 @@ class Pace(Value, frozen=True):
 
 
 class Warm(Value, frozen=True):
-    """A sender's answer when it has warmed up: the processes that send, whose CPU time counts."""
+    """A sender's answer when it has warmed up: the pids of what sends, whose CPU time counts."""
 
     pids: tuple[int, ...]
 
@@ -78,12 +78,12 @@ class Order(Value, frozen=True):
 
     `spin_ns`, `sleep_ns`: a planted difference (loads/planted.py).
     `host`, `port`: where the other end listens; with port 0 this end listens on `host`, and answers
-    where. `client`: by what the connections of the end that connects are known. `counter_fds`: what
-    is read of the kernel's counters (probes/kernel.py). `report_fd`: the file that it leaves its
-    `Report` in. With `slices` the sender answers `Warm` when it has warmed up, and waits for a
+    its port. `client`: how connections of the end that connects are known. `counter_fds`: where the
+    kernel's counters are read (probes/kernel.py). `report_fd`: the file in which it leaves its
+    `Report`. With `slices` the sender answers `Warm` when it has warmed up, and waits for a
     `Start`. `pushes_out`: Nagle's algorithm withholds nothing between slices. `certificate`: the
-    one that its receiver must show, null: nothing is encrypted; it is then told `Arrived` when the
-    warm-up has.
+    one that its receiver must show; it is then told `Arrived` when the warm-up has arrived; None:
+    nothing is encrypted.
     """
 
     port: int
@@ -130,11 +130,11 @@ class Order(Value, frozen=True):
 class Report(Value, frozen=True):
     """The report of a sending process: raw counters, times and histograms.
 
-    It can be longer than a line between two hosts may be, so it comes in a file.
-    `peer_port`: of the end that connected. `late_ns`: how late the pacer was with each message,
-    where it sleeps. `handed_over`: how many of the measured messages each producer has handed over,
-    where it did so until its slices were over. `pacing_errors_ns_by_slice`: how late the pacer was
-    with each message that is measured in a slice; empty without slices.
+    It may be longer than a line between two hosts is allowed to be, so it comes in a file.
+    `peer_port`: that of the end that connected. `late_ns`: how late the pacer was with each
+    message, where it sleeps. `handed_over`: how many of the measured messages each producer has
+    handed over, where the stream ends with its slices. `pacing_errors_ns_by_slice`: how late the
+    pacer was with each message that is measured in a slice; empty without slices.
     """
 
     peer_port: int

@@ -34,9 +34,9 @@ def assembled(
     *,
     has_private_network: bool,
 ) -> Run:
-    """Check that every byte is accounted for, match messages to notes, and add up.
+    """Check that every byte is accounted for, match messages to notes, and put the run together.
 
-    All times are of one clock. The notes are not trusted: no read can be later than `collected_ns`,
+    All times are of one clock. The notes are not trusted: no read may be later than `collected_ns`,
     when the receiver had ended. `used`: the CPU time in slices. Raises RunError.
     """
     slices: dict[str, tuple[float | None, ...]] = {}
@@ -98,7 +98,7 @@ def assembled(
 
 
 def _sent_bytes(case: Case, counters: dict[str, int | None], plain_bytes: int) -> int:
-    """How many bytes the sender wrote: of plaintext, or of all TLS records that it made."""
+    """How many bytes the sender wrote: those of plaintext, or of all TLS records that it made."""
     wire_bytes = counters.get("wire_bytes")
     if wire_bytes is None or case.implementation == KERNEL_TLS:
         return plain_bytes
@@ -112,9 +112,10 @@ def _matched(
     heard: Heard,
     hand_overs: Sequence[Sequence[tuple[int, int]]],
 ) -> dict[str, _native.Histogram]:
-    """Latency from the intended time, where there is one, and queueing from the hand-over.
+    """Histograms: latency from the intended time, if there is one, and queueing from hand-over.
 
-    Where the pacer sleeps, also the latency without the pacer's lateness with each message.
+    Where the pacer sleeps, there is also the latency without the pacer's lateness with each
+    message.
     """
     pace = order.pace
     turns = heard.turns if order.has_turns else None
@@ -158,12 +159,12 @@ def _messages_of_each(order: Order, report: Report) -> tuple[int, ...]:
 
 
 def _of_each(producers: int, first: int, past: int) -> tuple[int, ...]:
-    """How many of the messages `first` … `past` − 1 are each producer's, that of `first` first."""
+    """How many of the messages `first` … `past` − 1 each producer has, from that of `first` on."""
     return tuple(len(range(first + number, past, producers)) for number in range(producers))
 
 
 def _check_turns(order: Order, of_each: Sequence[int], heard: Heard) -> None:
-    """Check that of each producer as many messages came as it sent. Raises RunError."""
+    """Check that as many messages of each producer came as it sent. Raises RunError."""
     for number, sent in enumerate(of_each):
         producer = (order.warm_up + number) % order.producers
         came = heard.turns.count(producer) - len(range(producer, order.warm_up, order.producers))
@@ -174,10 +175,10 @@ def _check_turns(order: Order, of_each: Sequence[int], heard: Heard) -> None:
 def _hand_overs(
     order: Order, report: Report, of_each: Sequence[int]
 ) -> list[list[tuple[int, int]]]:
-    """The messages of each producer whose hand-over is noted, and when it was, in ns.
+    """For each producer, the messages whose hand-over is noted, and the times of that, in ns.
 
-    One paced producer notes none: messages are handed over when they are due. Raises ValueError
-    where the notes are more or fewer.
+    A single paced producer notes none: messages are handed over when they are due. Raises
+    ValueError where there are more notes, or fewer.
     """
     if order.pace is not None and order.producers == 1:
         return []
@@ -201,7 +202,7 @@ def _check_count(histogram: _native.Histogram, messages: int) -> None:
 
 
 def received_counters(line: bytes) -> dict[str, int]:
-    """The receiver's counters: the line of JSON after `listening PORT`."""
+    """The receiver's counters, from the line of JSON after `listening PORT`. Raises RunError."""
     try:
         return msgspec.json.decode(line, type=dict[str, _Counter])
     except ValueError as error:

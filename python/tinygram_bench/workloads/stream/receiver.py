@@ -1,7 +1,7 @@
-"""The receiving process, `tg-receiver`: listens, says where, reads, checks, and leaves its notes.
+"""The receiving process, `tg-receiver`: it meets the sender, reads, checks, and leaves its notes.
 
-It takes a `ReceiverOrder` for each stream, answers where it listens, unless the sender does, and
-then its counters. With options it receives one stream, and prints what follows.
+It takes a `ReceiverOrder` for each stream, answers its port, unless the sender listens, and then
+its counters. With options it receives one stream, and prints what is described below.
 
 `--receiver-command` puts another program in its place. It is run with the same options, and must:
 listen on 127.0.0.1, or over a link on HOST; print `listening PORT`; accept one connection and read
@@ -31,7 +31,7 @@ from tinygram_bench.workloads.stream.meeting import met
 from tinygram_bench.workloads.stream.order import ReceiverOrder
 
 Announce = Callable[[int, str | None], None]
-"""Is told where the receiver listens, and the certificate that it shows, if any."""
+"""Gets the port on which the receiver listens, and the certificate that it shows, if any."""
 
 
 def main() -> int:
@@ -52,11 +52,11 @@ def receive(
     *,
     checks: bool = True,
 ) -> dict[str, int]:
-    """Receive one stream, and leave its notes; the counters.
+    """Receive one stream, leave its notes, and return the counters.
 
-    `announce` gets the port, where it listens; `tell_arrived` is called when the whole warm-up has
-    come that was encrypted. Raises OSError, also where a byte was not the one that was sent, unless
-    it `checks` none.
+    `announce` gets the port, where this end listens; `tell_arrived` is called when the whole
+    warm-up of an encrypted stream has arrived. Raises OSError, also where a byte was not the one
+    that was sent, if it `checks` them.
     """
     if order.tls is not None:
         return _receive_tls(order, order.tls, announce, tell_arrived)
@@ -95,7 +95,7 @@ def _receive_on_many(order: ReceiverOrder, announce: Announce) -> dict[str, int]
 
 
 def _met(order: ReceiverOrder, announce: Announce) -> tuple[_native.Receiver, dict[str, int]]:
-    """What reads the connections, and what connecting has counted. Raises OSError."""
+    """The native receiver of the connections, and counters of meeting. Raises OSError."""
     if order.listens:
         receiver = _native.Receiver(order.congestion_control, order.host, order.client.admission)
         announce(receiver.port, None)
@@ -110,7 +110,7 @@ def _met(order: ReceiverOrder, announce: Announce) -> tuple[_native.Receiver, di
 def _receive_tls(
     order: ReceiverOrder, identity: Identity, announce: Announce, tell_arrived: Callable[[], None]
 ) -> dict[str, int]:
-    # Most receivers decrypt nothing, and start sooner without it.
+    # Imported only here: most receivers decrypt nothing, and start sooner without it.
     from tinygram_bench.workloads.stream.tls_receiver import receive_encrypted
 
     ends = met(order, lambda port: announce(port, identity.certificate))

@@ -42,16 +42,16 @@ from tinygram_bench.workloads.stream.warnings import with_bound
 PACKAGE = "tinygram_bench.workloads.stream"
 _RECEIVER, _SENDER = "receiver", "sender"
 _NOTES, _TURNS, _REPORT = "notes", "turns", "report"
-"""Files that the two ends write."""
+"""The names of files that the two ends write."""
 _SEEDS_APART = 1_000_003
-"""Between the seeds of two generators' arrivals: more rounds than there are."""
+"""The distance between two generators' seeds of arrivals: more than there are rounds."""
 
 
 class Stream(TakesTurns):
     """A sender and a receiver; only acknowledgements go back.
 
-    The far end listens, and the near one connects; in reverse the far one sends (decision 0042).
-    `generator`: which of a cluster's this is; each has arrivals of its own.
+    The far end listens, and the near end connects; in reverse the far end sends (decision 0042).
+    `generator`: the number of this generator in a cluster; each has arrivals of its own.
     """
 
     def __init__(self, seed: int, generator: int = 0) -> None:
@@ -64,7 +64,7 @@ class Stream(TakesTurns):
     def where(self, case: Case) -> Placement:
         """The sender is on the same core in either direction.
 
-        With both at once each host has a core, as two hosts have.
+        With both directions at once each host has a core, as two hosts have.
         """
         found = super().where(case)
         if not _is_reverse(case) or StreamParameters.of(case).bidirectional:
@@ -74,7 +74,7 @@ class Stream(TakesTurns):
     def listen(self, turn: Turn) -> Address | None:
         """Have a receiver listen: ours, or the program that takes its place.
 
-        A sender at the far end listens when it has its whole order.
+        A sender at the far end does not listen before it has its whole order.
         """
         if turn.stage.far_host is not None:
             turn.stage.far_host.clock.look(time.monotonic_ns() - FRESH_NS)
@@ -105,7 +105,7 @@ class Stream(TakesTurns):
         return _collected(turn, self._begun(turn, address))
 
     def at_once(self, case: Case) -> str:
-        """Both directions of a way, where they are measured at the same time."""
+        """One key for both directions of a way, where they are measured at the same time."""
         if not StreamParameters.of(case).bidirectional:
             return case.case_id
         return "/".join((case.runtime, case.implementation, case.strategy))
@@ -129,7 +129,7 @@ class Stream(TakesTurns):
         else:
             receivers = list(_receiver(turn).pids)
         return Waiting(
-            # Those on another host are no processes of this one.
+            # Processes on another host have no pids here.
             pids if sender.pids else (),
             tuple(receivers),
             [sender],
@@ -154,7 +154,7 @@ class Stream(TakesTurns):
         return order
 
     def _receiver_order(self, turn: Turn, sender: Address | None = None) -> ReceiverOrder:
-        """`sender`: where that listens; None: it connects."""
+        """The receiver's order. `sender`: where the sender listens; None: it connects."""
         case = turn.case
         asked = StreamParameters.of(case)
         return ReceiverOrder(
@@ -177,7 +177,7 @@ class Stream(TakesTurns):
         )
 
     def _sender_order(self, turn: Turn, address: Address, slices: Slices | None) -> Order:
-        """`address`: where the receiver listens, or with port 0 the sender does."""
+        """An order. `address`: where the receiver listens, or with port 0 where the sender does."""
         case, link = turn.case, turn.link
         asked = StreamParameters.of(case)
         pace = None
@@ -210,7 +210,7 @@ class Stream(TakesTurns):
             flat_out_burst=asked.study.flat_out_burst or BURST_MESSAGES,
             spin_ns=asked.study.spin_ns,
             sleep_ns=asked.study.sleep_ns,
-            # A receiver that is not ours knows no sender, and accepts any.
+            # A receiver that is not ours cannot know its sender, and accepts any.
             client=link.client if asked.receiver_command is None else Known(),
             report_fd=_memory(turn, _REPORT),
             slices=slices,
@@ -240,15 +240,15 @@ def _sender(turn: Turn) -> Told:
 
 
 def _named(turn: Turn, what: str) -> str:
-    """Its name on a stage, which both directions have in common where they are at once."""
+    """The name of a role or file on a stage, which both directions share where they are at once."""
     asked = StreamParameters.of(turn.case)
     return f"{asked.direction} {what}" if asked.bidirectional else what
 
 
 def _counter_fds(turn: Turn) -> CounterFds:
-    """What the sender reads of the kernel's counters on the other host.
+    """Where the sender reads the kernel's counters of the other host; None where it cannot.
 
-    Those of two directions cannot be told apart.
+    Counters of two directions at once cannot be told apart.
     """
     if StreamParameters.of(turn.case).bidirectional:
         return None
@@ -257,18 +257,18 @@ def _counter_fds(turn: Turn) -> CounterFds:
 
 
 def _identity(turn: Turn) -> Identity:
-    """The receiver's, who has its key: on this host, or one that the far host makes."""
+    """The identity of the receiver, which has its key: this host's, or one made on the far host."""
     return turn.stage.identity() if _is_reverse(turn.case) else turn.stage.far_identity()
 
 
 def _certificate(turn: Turn) -> str:
-    """The receiver's. Raises RunError where it has shown none."""
+    """The receiver's certificate, PEM. Raises RunError where it has shown none."""
     stage = turn.stage
     return stage.identity().certificate if _is_reverse(turn.case) else stage.certificate()
 
 
 def _at_sender_ns(turn: Turn, at_ns: int) -> int:
-    """A time of this host's clock on the sender's. Raises RunError."""
+    """A time of this host's clock, converted to the sender's. Raises RunError."""
     host = turn.stage.far_host
     if host is None or not _is_reverse(turn.case):
         return at_ns
@@ -298,7 +298,7 @@ def _collected(turn: Turn, order: Order, used: Used | None = None) -> Exchanged:
     if host is None:
         return Exchanged(add_up(counters, heard, collected_ns), start_ns)
     if _is_reverse(turn.case):
-        # By what was known of the clock when the sender was told its start.
+        # By what was known of the clock when the sender was told when to start.
         start_ns = host.clock.difference_now().near_ns(start_ns)
     # Cases that took turns have all ended by the first of these looks.
     host.clock.look(max(start_ns, collected_ns - FRESH_NS))
@@ -324,12 +324,12 @@ def _report(turn: Turn) -> Report:
 
 
 def by_runtime_and_link(case: Case) -> tuple[str, str, str]:
-    """The key of cases that share processes: many short runs would spend their time on starts."""
+    """The key of cases that share processes: starting these would take most of a short run."""
     return case.runtime, case.link, case.placement
 
 
 def _memory(turn: Turn, name: str) -> int:
-    """A file in memory, which one of the two ends writes."""
+    """The descriptor of a file in memory, which one of the two ends writes."""
 
     def make() -> int:
         fd = os.memfd_create(name)
@@ -340,7 +340,7 @@ def _memory(turn: Turn, name: str) -> int:
 
 
 def _counted(turn: Turn) -> dict[str, int]:
-    """The receiver's counters, when it has ended, or is ready for the next stream."""
+    """The receiver's counters, once it has ended, or is ready for the next stream."""
     if turn.programs:
         (program,) = turn.programs
         turn.wait_ended(program)

@@ -1,5 +1,6 @@
-"""What each slice of a stream says, the values that comparisons are made of; and how long its last
-messages may be on their way.
+"""What each slice of a stream says: the values that comparisons are made of.
+
+Also how long its last messages may be on their way.
 """
 
 from __future__ import annotations
@@ -24,23 +25,24 @@ from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.stream.order import Heard, Order, Report
 
 _LEAST_QUEUED = 12.5
-"""Flat out, every 64th message is timed: slices in a row that have so many each make a block."""
+"""Timed messages in a slice, by which blocks are made: flat out, every 64th message is timed."""
 _DELAYED_ACK_NS = 45_000_000
 """An acknowledgement may be delayed for 40 ms, and a tick."""
 _ACKNOWLEDGED_NS = 50_000
-"""On loopback an acknowledgement that is not delayed takes less."""
+"""On loopback, an acknowledgement that is not delayed takes less than this."""
 _POISSON_DEVIATIONS = 3
-"""How many standard deviations above the mean of a Poisson distribution are no longer likely."""
+"""A Poisson distribution is unlikely to exceed its mean by this many standard deviations."""
 _LEAST_FULL_BYTES = 524
-"""Linux takes no segment with less for a full one: 536 bytes (TCP_MSS_DEFAULT), of which time
-stamps take 12."""
+"""Linux takes no smaller segment for a full one: 536 bytes (TCP_MSS_DEFAULT), of which time stamps
+take 12."""
 _CORKED_NS = 220_000_000
-"""What is corked flat out leaves after 200 ms (tcp(7)), a round trip, and a few ticks."""
+"""Data that is corked flat out leaves after 200 ms (tcp(7)), a round trip, and a few ticks."""
 _QUEUED_NS = 10_000_000
-"""By then the slowest sender behind a queue has taken what is in it, 200 messages, and a receiver
-what a native sender has put into the socket's buffers."""
+"""The time in which the slowest sender behind a queue takes what is in it, 200 messages, and a
+receiver takes what a native sender has put into the socket's buffers."""
 _UNSENT = 3
-"""A send buffer grows to this many times what is on its way (tcp_sndbuf_expand in Linux: 2)."""
+"""A send buffer grows to at most this many times what is on its way (tcp_sndbuf_expand in Linux:
+2)."""
 
 
 class Found(Struct, frozen=True):
@@ -56,7 +58,7 @@ def paced_in_slices(
 ) -> Found:
     """What the slices of a paced stream say. Raises ValueError where the notes do not match.
 
-    Where the pacer sleeps, also the latencies without the pacer's lateness with each message.
+    Where the pacer sleeps, there are also latencies without the pacer's lateness with each message.
     """
     pace, slices = order.pace, order.slices
     assert pace is not None, "it is paced"
@@ -82,7 +84,7 @@ def paced_in_slices(
 
     latency, latencies_ns, whole = matched(None)
     histograms = {"latency_ns": latency}
-    # By the rate, and not by what came: every case of the load has the same blocks.
+    # By the rate, and not by what came, so that every case of the load has the same blocks.
     per_slice = pace.rate_per_s * (slices.slice_ns - slices.settling_ns) / 1e9
     spun_ns = report.spin_cpu_ns_by_slice
     errors_us = percentiles_us("pacing_error", report.pacing_errors_ns_by_slice, per_slice)
@@ -112,10 +114,10 @@ def flat_out_in_slices(
     hand_overs: Sequence[Sequence[tuple[int, int]]],
     on_way_ns: int,
 ) -> Found:
-    """What the slices of a stream say that was sent flat out.
+    """What the slices of a flat-out stream say.
 
-    `hand_overs`: of each producer every 64th message, and when it was handed over. `on_way_ns`: how
-    long a message is on the link. Raises ValueError where the notes do not match.
+    `hand_overs`: for each producer every 64th message, and when it was handed over. `on_way_ns`:
+    how long a message is on the link. Raises ValueError where the notes do not match.
     """
     slices = order.slices
     assert slices is not None, "it took turns"
@@ -168,17 +170,17 @@ def _handed_over(
 
 
 def waits_ns(case: Case) -> int:
-    """How long messages may be on their way after a slice, beside their time on this host."""
+    """How many ns messages may be on their way after a slice, beside their time on this host."""
     return _waits_ns(case, is_delayed=not _is_acknowledged_at_once(case))
 
 
 def waits_elsewhere_ns(case: Case) -> int:
-    """The same to another host, whose round trip is not in it."""
+    """The same to another host, without the round trip to that host."""
     return _waits_ns(case, is_delayed=True)
 
 
 def _waits_ns(case: Case, *, is_delayed: bool) -> int:
-    """`is_delayed`: acknowledgements may be."""
+    """`is_delayed`: acknowledgements may be delayed."""
     link = parse_link(case.link)
     strategy = parse_strategy(case.strategy)
     # Nagle's algorithm waits a round trip for an acknowledgement.
@@ -198,7 +200,7 @@ def _waits_ns(case: Case, *, is_delayed: bool) -> int:
 def is_pushed_out(case: Case) -> bool:
     """Whether Nagle's algorithm withholds nothing of a case between its slices.
 
-    Flat out there is no last message of a slice, and one of several producers does not know it.
+    Flat out no message is known to be a slice's last, and one of several producers does not know.
     """
     is_asked = StreamParameters.of(case).study.pushes_out and case.rate_per_s is not None
     return is_asked and case.strategy == "nagle" and case.producers == case.connections == 1
@@ -208,9 +210,10 @@ def _is_acknowledged_at_once(case: Case) -> bool:
     """Whether no acknowledgement is delayed: our receiver empties the connection's buffer at each
     read, and Linux then acknowledges a segment at once (tcp_cleanup_rbuf).
 
-    It does not where it may take a segment for a full one (tcp_measure_rcv_mss), nor for one that
-    has sent itself, as in a TLS handshake. So on loopback alone, in the clear, one message at a
-    time, and only where those that join behind one that is under way are few and small.
+    Linux does not do so where it may take a segment for a full one (tcp_measure_rcv_mss), nor for
+    an end that has sent data itself, as in a TLS handshake. So this holds only on loopback, in
+    plaintext, with one message at a time, and where the messages that join behind one under way are
+    few and small.
     """
     asked = StreamParameters.of(case)
     is_ours = asked.receiver_command is None and not asked.tls and case.link == LOOPBACK

@@ -1,8 +1,8 @@
 """The receiver of a stream over TLS: the ssl module decrypts, in memory, what the socket brings.
 
-A message's receipt is when its plaintext can be read, so there is a note for each record that is
-decrypted, and the records are counted by their headers as they come (decision 0035). Bytes are
-compared when all records of a read have their notes.
+A message is received when its plaintext can be read, so there is a note for each decrypted record;
+records are counted by their headers as they come (decision 0035). Bytes are compared when all
+records of a read have their notes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Received(Struct, frozen=True):
 
 
 class _Used(Struct, frozen=True):
-    """What this thread used, and what came, until now."""
+    """What this thread has used, and what has come, so far."""
 
     cpu_ns: int
     voluntary: int
@@ -47,13 +47,13 @@ class _Used(Struct, frozen=True):
 def receive_encrypted(
     order: ReceiverOrder, ends: Met, identity: Identity, tell_arrived: Callable[[], None]
 ) -> Received:
-    """Read the one connection of a stream to its end; `tell_arrived` when its warm-up has.
+    """Read a stream's only connection to its end; `tell_arrived` is called after the warm-up.
 
     Raises OSError, also where a byte was not the one that was sent.
     """
     (connection,) = ends.sockets
     with connection:
-        # Asked now, for once a connection was reset the kernel no longer knows its peer.
+        # Asked now, because after a reset the kernel no longer knows the connection's peer.
         peer_port = connecting_port(order, connection)
         try:
             stream = _Stream(order, server_context(identity), connection, tell_arrived)
@@ -72,7 +72,7 @@ def receive_encrypted(
 
 
 class _Stream:
-    """One encrypted connection that is read, and what was noted of it."""
+    """One encrypted connection that is read, and the notes about it."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class _Stream:
         self._buffer = memoryview(bytearray(order.receive_buffer_bytes))
 
     def shake_hands(self) -> None:
-        """Raises ssl.SSLError, also where the sender refuses the certificate, and OSError."""
+        """Make the handshake. Raises OSError and ssl.SSLError, also for a refused certificate."""
         while True:
             try:
                 self._tls.do_handshake()
@@ -106,7 +106,7 @@ class _Stream:
         check_agreed(self._tls)
 
     def read_all(self) -> dict[str, int]:
-        """Read until the sender ends the connection; the counters since the warm-up."""
+        """Read until the sender ends the connection; return the counters since the warm-up."""
         before = self._used()
         closing_bytes = 0
         has_arrived = False
@@ -119,7 +119,7 @@ class _Stream:
                     self._tell_arrived()
                 before = self._used()
             if not is_open:
-                # An event loop says that it closes, in a record of its own, and waits for ours.
+                # An event loop announces its end in a record of its own, and waits for ours.
                 closing_bytes = self._records.last_bytes
                 self._close()
                 break
@@ -138,7 +138,7 @@ class _Stream:
         }
 
     def _take(self) -> bool:
-        """Wait for what comes next of the socket; False when there is nothing more."""
+        """Wait for the next bytes of the socket; False at the end of the connection."""
         count = self._connection.recv_into(self._buffer)
         taken = self._buffer[:count]
         self._incoming.write(taken)
@@ -146,7 +146,7 @@ class _Stream:
         return count > 0
 
     def _read_records(self) -> bool:
-        """Decrypt what was taken, a note for each record; False when the sender closed TLS."""
+        """Decrypt what was taken, and note each record; False when the sender closed TLS."""
         read, note = self._tls.read, self.notes.append
         received = self.notes[-2] if self.notes else 0
         found = []
@@ -167,7 +167,8 @@ class _Stream:
     def _close(self) -> None:
         """Answer the sender's farewell, and wait until it ends the connection."""
         self._tls.unwrap()
-        # All has come by now, and a sender that does not read our farewell resets the connection.
+        # Everything has come by now, and a sender that does not read our farewell resets the
+        # connection.
         with suppress(ConnectionError):
             self._answer()
             while self._connection.recv_into(self._buffer):

@@ -1,6 +1,6 @@
-"""The warnings on a stream's figures that one run shows.
+"""The warnings on a stream's figures that a single run shows.
 
-The pacer's own error is set against the latency of all rounds, in bench/statistics.
+The pacer's own error is compared with the latency of all rounds, in statistics/warnings.py.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from tinygram_bench.statistics.figures.counters import FORMULAS
 from tinygram_bench.statistics.recurring import FELL_BEHIND
 
 _MOST_RECEIVING = 0.9
-"""Share of its time that a receiver may be on the CPU."""
+"""The share of its time that a receiver may be on the CPU before a warning."""
 _MOST_BEHIND = 0.01
-"""Share of the schedule's duration: a sender that is later cannot keep up with the rate."""
+"""A sender that is late by more than this share of the schedule cannot keep up with the rate."""
 
 
 def warnings_of(
@@ -54,7 +54,7 @@ def warnings_of(
     duration_ns = StreamParameters.of(case).duration_ns
     warnings.extend(slices_told(duration_ns or 0, counters, "the sender", "the receiver"))
     behind_ns = _behind_ns(case, counters)
-    # In slices each one tells (runs/reaching.py), where here the last one alone would.
+    # In slices each slice is judged (runs/reaching.py); here only the last one would be.
     is_alone = case.parameters.slice_ns is None
     if is_alone and isinstance(duration_ns, int) and behind_ns > _MOST_BEHIND * duration_ns:
         warnings.append(
@@ -69,7 +69,7 @@ def warnings_of(
 
 
 def with_bound(run: Run, bound_ns: int, round_trip_ns: int) -> Run:
-    """The run between two hosts with what its one-way times may be wrong by (hosts/clock.py)."""
+    """The run between two hosts, with a warning of its one-way times' error (hosts/clock.py)."""
     message = (
         "one-way times, and what is made of them, are between two clocks, and may be wrong by "
         f"{bound_ns / 1e3:.1f} µs: half of a round trip of {round_trip_ns / 1e3:.1f} µs, of which "
@@ -80,11 +80,11 @@ def with_bound(run: Run, bound_ns: int, round_trip_ns: int) -> Run:
 
 
 def _behind_ns(case: Case, counters: dict[str, int | None]) -> int:
-    """Last receipt − last intended time, less the holds and delays that are intended."""
+    """Last receipt − last intended time, less the intended holds and delays, in ns."""
     run_time_ns, last_due_ns = counters["run_time_ns"], counters.get("last_due_ns")
     if run_time_ns is None or last_due_ns is None:
         return 0
     link = parse_link(case.link)
-    # The last message's way, after the round trip of the acknowledgement that Nagle waits for.
+    # The last message's way, after the round trip of the acknowledgement for which Nagle waits.
     link_ns = link.rtt_ns // 2 + link.rtt_ns + 2 * link.jitter_ns
     return run_time_ns - last_due_ns - (parse_strategy(case.strategy).duration_ns or 0) - link_ns

@@ -1,11 +1,11 @@
-//! `adaptive` in a loop: at once when idle, at the end of the iteration when not, and beyond it only
-//! where waiting brings more.
+//! `adaptive` in a loop: messages leave at once when the connection is idle, otherwise at the end of the
+//! iteration, and later only where waiting brings more messages.
 //!
-//! What leaves together is decided by iterations. The first message after a rest leaves at once, unless
-//! the last iteration had several, or what usually follows would wait longer for its write than it
-//! waits for the iteration's end; what follows in its iteration leaves at its end, in one write, however
-//! slow the program is between them. Where messages come as fast as the loop lets them ([`load`]),
-//! they are held for more iterations. An iteration without a message ends every hold.
+//! Iterations decide which messages leave together. The first message after a rest leaves at once, unless
+//! the last iteration had several, or the messages that usually follow would wait longer for its write
+//! than it waits for the iteration's end; those that follow in the iteration leave at its end, in one
+//! write, however slow the program is between them. Where messages come as fast as the loop lets them
+//! ([`load`]), they are held for more iterations. An iteration without a message ends every hold.
 
 mod load;
 
@@ -14,37 +14,37 @@ use super::{Moment, Policy, Writer};
 use crate::Reason;
 use load::Load;
 
-/// After this time without a write a message finds an idle connection, though the loop was busy
-/// meanwhile: some times what a write costs.
+/// A connection without a write for this time is idle, even if the loop was busy meanwhile: several
+/// times the price of a write.
 const IDLE_NS: u64 = 20_000;
-/// A loop that does not say when it rests has rested if a message comes so long after the last tick or
-/// write: about a write's cost, and the time of an iteration at least.
+/// A loop that does not say when it rests has rested if a message comes this long after the last tick or
+/// write, and longer after it than an iteration lasts: about the price of a write.
 const REST_NS: u64 = 5_000;
 /// A sender that has been silent for this long was not busy.
 const PAUSE_NS: u64 = 100_000;
-/// A loop that has been busy for four times as long may as well be busy a little longer.
+/// Messages of a closed load are held for no more than this part of the time that the loop has been busy.
 const BUSY_SHARE: u64 = 4;
 
 /// The price of a write until it is measured.
 const WRITE_NS: u64 = 4_000;
 
-/// An iteration is slow from here on: a write more costs it less than a hundredth.
+/// An iteration that takes this long is slow: one more write costs less than a hundredth of it.
 const SLOW_NS: u64 = 2_000_000;
-/// Where many connections have messages in an iteration, their writes may be what it is long for: it is
-/// slow from so long on for each of them, some times what a write costs.
+/// Where many connections have messages in an iteration, their writes may be why it is long: it is
+/// slow only if it takes this long for each of them, several times the price of a write.
 const SLOW_EACH_NS: u64 = 40_000;
 /// A busy loop's iterations have several messages from this average on.
 const SEVERAL: f64 = 1.5;
 /// The average reaches back over this many iterations.
 const REACH: f64 = 8.0;
-/// It counts no more messages of one iteration than this.
+/// The average counts no more messages of one iteration than this.
 const MANY: u64 = 8;
-/// The ends of this many iterations in a row with one message are told.
+/// The policy is told the end of each of this many iterations in a row that have one message.
 const ALWAYS_TOLD: u32 = 8;
-/// After those, the end of one iteration in this many is told.
+/// After those, it is told the end of one iteration in this many.
 const TOLD_EVERY: u32 = 7;
 
-/// What the policy knows about the loop that ticks.
+/// The kind of loop that ticks, as far as the policy knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Loop {
     /// The program's own loop.
@@ -59,10 +59,10 @@ pub(in super::super) enum Loop {
 #[derive(Clone, Copy, Debug)]
 struct First {
     at_ns: u64,
-    /// How many messages had come before it.
+    /// How many messages had been handed over before it.
     messages: u64,
-    /// How long after the first message of the iteration before, if the loop was busy meanwhile, and
-    /// whether a write was between.
+    /// How long it came after the first message of the iteration before, if the loop was busy meanwhile,
+    /// and whether there was a write between the two.
     gap_ns: Option<u64>,
     has_write: bool,
 }
@@ -70,17 +70,17 @@ struct First {
 #[derive(Debug)]
 pub(in super::super) struct Adaptive {
     of_loop: Loop,
-    /// No message is held longer beyond its iteration.
+    /// No message is held for longer than this beyond its iteration.
     hold_ns: u64,
-    /// What `max_hold_ns` was given: no message is held longer.
+    /// The knob `max_hold`: no message is held for longer than this.
     max_hold_ns: u64,
-    /// An iteration is slow from here on; then no message is held longer within it.
+    /// An iteration that takes this long is slow; within it no message is held for longer than this.
     slow_ns: u64,
     load: Load,
     first: Option<First>,
-    /// When the first message of the last iteration with any came, if the loop has not rested since.
+    /// When the first message came of the last iteration that had any, if the loop has not rested since.
     last_first_ns: Option<u64>,
-    /// Whether the last iteration with messages had several: then the next one is expected to.
+    /// Whether the last iteration with messages had several: then the next is expected to have several.
     is_bursty: bool,
     /// How many iterations in a row had one message.
     single_iterations: u32,
@@ -90,20 +90,20 @@ pub(in super::super) struct Adaptive {
     has_written: bool,
     /// Whether the loop has had nothing to do since the last write.
     has_rested: bool,
-    /// Whether it is about to wait, as it said with its last tick.
+    /// Whether the loop said with its last tick that it is about to wait.
     will_wait: bool,
     last_write_ns: Option<u64>,
     last_tick_ns: u64,
     /// Whether the program of a plain loop polls also when nothing is held.
     polls_always: bool,
     iteration_ns: u64,
-    /// What a write costs.
+    /// The price of a write.
     write: Price,
     /// How long writes have taken since the current iteration's first message, or else the last one's.
     wrote_ns: u64,
-    /// A moving average of how long an iteration lasts from its first message on, but for its writes.
+    /// A moving average of how long an iteration lasts from its first message on, without its writes.
     usual_wait_ns: f64,
-    /// Since when the loop has had something to do, as far as we know.
+    /// The time since which the loop has had something to do, as far as we know.
     busy_since_ns: u64,
 }
 
@@ -159,8 +159,8 @@ impl Policy for Adaptive {
         self.wrote_ns += took_ns;
     }
 
-    /// Whether its loop must tell of the iteration's end, though nothing may be held then: what leaves
-    /// together is known from it, and whether the loop rests.
+    /// Whether the loop must tell of the iteration's end even if nothing is held then: it shows which
+    /// messages leave together, and whether the loop rests.
     fn wants_tick(&self) -> bool {
         match self.of_loop {
             Loop::Plain => false,
@@ -169,20 +169,20 @@ impl Policy for Adaptive {
         }
     }
 
-    /// After a slow iteration the next one's messages come with their time, so that none is held for
-    /// all of it.
+    /// After a slow iteration, the messages of the next one come with their times, so that none is held
+    /// for all of that iteration.
     fn watches_time(&self) -> bool {
         self.is_slow()
     }
 
-    /// A plain loop that has nothing else to do says so by asking again.
+    /// A plain loop that has nothing else to do says so by ticking again.
     fn asks_at_once(&self) -> bool {
         self.of_loop == Loop::Plain
     }
 }
 
 impl Adaptive {
-    /// `hold_ns` bounds what is held beyond an iteration, `max_hold_ns` everything.
+    /// `hold_ns` bounds the holds that last beyond an iteration, `max_hold_ns` all holds.
     pub(super) fn new(hold_ns: u64, max_hold_ns: u64, of_loop: Loop) -> Self {
         Self {
             of_loop,
@@ -210,8 +210,8 @@ impl Adaptive {
     }
 
     /// Where the end of an iteration is not told, a message that finds nothing held and an idle
-    /// connection begins the next one; and after a slow iteration's time in any case, for the end may
-    /// have been missed: a plain loop that no longer polls, a socket that was blocked.
+    /// connection begins the next one. Where it is told, such a message does so after the time of a slow
+    /// iteration, for the end may have been missed: a plain loop no longer polls, or the socket was blocked.
     fn is_new_iteration(&self, at: Moment) -> bool {
         let idle_ns = match self.of_loop {
             _ if self.is_end_told() => self.slow_ns,
@@ -222,8 +222,8 @@ impl Adaptive {
         self.first.is_none() || is_idle
     }
 
-    /// Whether a tick ends the current iteration, though nothing may be held. A loop that is not ours
-    /// makes an iteration more for it: where messages come singly, one in `TOLD_EVERY` is asked for.
+    /// Whether a tick ends the current iteration, even if nothing is held. A loop that is not ours makes
+    /// another iteration for that tick: where messages come singly, one in `TOLD_EVERY` is asked for.
     fn is_end_told(&self) -> bool {
         match self.of_loop {
             Loop::Plain => self.polls_always,
@@ -236,7 +236,7 @@ impl Adaptive {
 
     fn begin_iteration(&mut self, at: Moment) {
         if self.end_iteration(at.messages) {
-            // No tick has told so.
+            // No tick has told of the end.
             self.polls_always = false;
         }
         let last_ns = self.last_tick_ns.max(self.last_write_ns.unwrap_or(0));
@@ -245,7 +245,7 @@ impl Adaptive {
             self.usual_messages = 1.0;
             self.rest(at.now_ns);
         }
-        // It may have rested, or have been busy with other things: `load` tells by looks which.
+        // The loop may have rested, or been busy with other things: the looks of `load` tell which.
         self.has_rested |= quiet_ns >= self.rest_ns();
         self.will_wait = false;
         self.wrote_ns = 0;
@@ -279,7 +279,7 @@ impl Adaptive {
         true
     }
 
-    /// After so long a time without a tick or a write the loop has rested.
+    /// After this time without a tick or a write the loop has rested.
     fn rest_ns(&self) -> u64 {
         match self.of_loop {
             Loop::Resting => PAUSE_NS,
@@ -305,26 +305,27 @@ impl Adaptive {
         is_single && !self.is_held_for_more()
     }
 
-    /// Whether those that usually follow the first message of an iteration would wait longer for its write,
-    /// all together, than it waits for the iteration's end.
+    /// Whether the messages that usually follow the first one of an iteration would wait longer for its
+    /// write, all together, than it waits for the iteration's end.
     fn is_worth_waiting(&self) -> bool {
         let followers = self.usual_messages - 1.0;
         !self.may_end_untold() && followers * self.write.ns() as f64 > self.usual_wait_ns
     }
 
-    /// Whether the iteration of a plain loop may end without a tick, so that a deadline would be waited for.
+    /// Whether the iteration of a plain loop may end without a tick, so that held messages would wait for
+    /// the deadline.
     fn may_end_untold(&self) -> bool {
         self.of_loop == Loop::Plain && !self.polls_always
     }
 
-    /// Whether even a single message is held, since more comes faster then, or to see whether it does.
+    /// Whether even a single message is held, because others then come faster, or to see whether they do.
     fn is_held_for_more(&self) -> bool {
         let surely_rested = self.of_loop == Loop::Resting && self.has_rested;
         let may_gain = !(self.may_end_untold() || surely_rested || self.is_slow());
         may_gain && (self.load.is_closed() || self.load.is_to_look())
     }
 
-    /// Whether the last iteration with messages was so long that a write more costs next to nothing.
+    /// Whether the last iteration with messages was so long that one more write costs next to nothing.
     fn is_slow(&self) -> bool {
         self.iteration_ns >= self.slow_ns
     }
@@ -334,7 +335,8 @@ impl Adaptive {
             .map_or(u64::MAX, |last_ns| now_ns.saturating_sub(last_ns))
     }
 
-    /// Whether what is held waits for what another iteration brings, which will be as long as the last.
+    /// Whether held messages wait for those of another iteration, which is taken to last as long as the
+    /// last one.
     fn holds_on(&mut self, at: Moment, held_since_ns: u64) -> bool {
         let held_ns = at.now_ns.saturating_sub(held_since_ns) + self.iteration_ns;
         if self.load.is_closed() {

@@ -1,35 +1,35 @@
-//! `competitive`: a write when the delays of all held messages together have come to the price of one.
+//! `competitive`: a write when the delays of all held messages together have come to the price of a write.
 //!
 //! With `n` messages held whose times of arrival sum to `S`, that is at `(price + S) ÷ n`. The sum of all
-//! delays and of `price` for each write is then never more than twice the least that anybody could
-//! reach who knew all arrivals beforehand (`proof/`), and no rule that does not know them and draws no
-//! lots does better: D. R. Dooly, S. A. Goldman and S. D. Scott, "On-line analysis of the TCP
+//! delays and of `price` for each write is then never more than twice the least that could be reached
+//! if all arrivals were known beforehand (`proof/`), and no deterministic rule that does not know them
+//! does better: D. R. Dooly, S. A. Goldman and S. D. Scott, "On-line analysis of the TCP
 //! acknowledgment delay problem", Journal of the ACM 48(2), 2001.
 
 use super::{Moment, Policy};
 use crate::Reason;
 
-/// A writing thread need not be told of a sooner deadline while coming late adds no more than this part
-/// of the price: a message that shortens a hold by little is not worth waking it.
+/// The writing thread need not be told of a sooner deadline if coming late adds no more delay than this
+/// part of the price: a message that shortens a hold by little is not worth a wake-up.
 const TOLERATED_SHARE: u64 = 16;
 
 #[derive(Debug)]
 pub(in super::super) struct Competitive {
     price_ns: u64,
-    /// No message is held longer.
+    /// No message is held for longer than this.
     most_ns: u64,
     /// How many messages are held, and when the last of them came.
     held: u64,
     last_ns: u64,
-    /// What was left of the price then: the price without the delays of all that were held until then.
+    /// What was left of the price then: the price less the delays until then of all that were held.
     left_ns: u64,
     /// When what is held is due.
     deadline_ns: u64,
 }
 
 impl Policy for Competitive {
-    /// A message that comes at the deadline or, where a timer is late, after it, leaves at once
-    /// and takes along what is held: its own delay is none, and it needs no write of its own.
+    /// A message that comes at the deadline, or after it because a timer is late, leaves at once in the
+    /// same write as what is held: it has no delay, and needs no write of its own.
     fn on_message(&mut self, at: Moment) -> Option<Reason> {
         if at.held_since_ns.is_none() {
             self.begin(at.now_ns);
@@ -45,7 +45,7 @@ impl Policy for Competitive {
         is_due.then_some(Reason::Deadline)
     }
 
-    /// Where threads share a connection: the last message came when what is held was due.
+    /// With threads: the sender must look at once if what is held was due when the last message came.
     fn look_at(&self) -> u64 {
         if self.last_ns >= self.deadline_ns {
             0
@@ -77,7 +77,7 @@ impl Policy for Competitive {
 }
 
 impl Competitive {
-    /// `most_ns`: how long a message is held at most; alone it is held for the price.
+    /// `most_ns`: how long a message is held at most; a single message is held for the price.
     pub(super) fn new(price_ns: u64, most_ns: u64) -> Self {
         Self {
             price_ns,
@@ -100,8 +100,8 @@ impl Competitive {
     /// One more message comes. The deadline is `last_ns + left_ns ÷ held`, rounded up, which is
     /// `(price + S) ÷ n` without sums that grow with the clock.
     ///
-    /// It only moves earlier. Let `T` be the deadline before rounding, and `a ≤ T` the time of the new
-    /// message. `n × (T − a)` is left of the price, for `n + 1` messages from now on, so that
+    /// The deadline only moves earlier. Let `T` be the deadline before rounding, and `a ≤ T` the time of
+    /// the new message. `n × (T − a)` is left of the price, for `n + 1` messages from now on, so that
     /// `T' = a + n × (T − a) ÷ (n + 1)`, and `a ≤ T' ≤ T`; rounding up keeps the order. After
     /// the deadline nothing is left, and it stays where it was.
     fn join(&mut self, now_ns: u64) {
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Have messages come at these times; the deadline after each.
+    /// Have messages come at these times. Returns the deadline after each.
     fn deadlines_ns(price_ns: u64, most_ns: u64, arrivals_ns: &[u64]) -> Vec<u64> {
         let mut policy = Competitive::new(price_ns, most_ns);
         let messages = arrivals_ns.iter().enumerate();
@@ -194,7 +194,7 @@ mod tests {
             for (index, (&now_ns, &deadline_ns)) in arrivals_ns.iter().zip(&deadlines_ns).enumerate() {
                 prop_assert!(deadline_ns <= before_ns);
                 if now_ns > before_ns {
-                    // It would have left by now.
+                    // The batch would have left by now.
                     prop_assert_eq!(deadline_ns, before_ns);
                     break;
                 }

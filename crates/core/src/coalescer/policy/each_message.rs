@@ -1,4 +1,4 @@
-//! `nodelay` and `nagle`: a write per message. They differ in the kernel alone.
+//! `nodelay` and `nagle`: a write per message. They differ only in what the kernel does.
 
 use super::{Moment, Policy};
 use crate::Reason;
@@ -11,7 +11,7 @@ impl Policy for EachMessage {
         Some(Reason::EachMessage)
     }
 
-    /// Held is only what the socket did not take.
+    /// Only what the socket did not take is held.
     fn on_tick(&mut self, _: Moment, _: bool) -> Option<Reason> {
         Some(Reason::Tick)
     }

@@ -1,9 +1,9 @@
-//! Policies: when messages leave, a file for each rule.
+//! Policies: the rules that decide when messages leave, a file for each rule.
 //!
 //! Laws: a policy is told what was handed over, when, and when it was written, and says what to do
 //! now and when to ask again. It sees neither bytes nor statistics, reads no clock, and keeps what it
-//! must know itself. Whatever it says, what fills a batch leaves, and so does what has been held for
-//! its whole time: [`Coalescer`](super::Coalescer) sees to that, for all of them.
+//! must know itself. Whatever the policy says, a full batch leaves, and so do messages whose hold has
+//! ended: [`Coalescer`](super::Coalescer) sees to that for all policies.
 
 mod adaptive;
 mod coalesce;
@@ -23,13 +23,13 @@ use each_message::EachMessage;
 use shared_adaptive::SharedAdaptive;
 use tick::Tick;
 
-/// The state in which a policy is told of something. Times are nanoseconds of one clock.
+/// The state of the coalescer when it calls a policy. Times are nanoseconds of one clock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
     pub(super) now_ns: u64,
     /// How many messages were handed over so far.
     pub(super) messages: u64,
-    /// When the first of what is held came; `None`: nothing is held.
+    /// When the first of the held messages came; `None`: nothing is held.
     pub(super) held_since_ns: Option<u64>,
     /// Whether the socket takes nothing now.
     pub(super) is_blocked: bool,
@@ -46,8 +46,8 @@ pub(super) enum Writer {
 
 /// Decides when messages leave. A policy implements only the calls that matter to it.
 pub(super) trait Policy {
-    /// A message comes that may begin a batch or an iteration, or any one if the policy watches the
-    /// time; it is not counted yet. Returns the reason to write it now, after what is held; `None`:
+    /// A message comes that may begin a batch or an iteration, or, if the policy watches the time, any
+    /// message; it is not counted yet. Returns the reason to write it now, after what is held; `None`:
     /// hold it.
     fn on_message(&mut self, at: Moment) -> Option<Reason>;
 
@@ -58,7 +58,7 @@ pub(super) trait Policy {
     /// do. Returns the reason to write what is held now; `None`: keep holding.
     fn on_tick(&mut self, at: Moment, will_block: bool) -> Option<Reason>;
 
-    /// How many connections of the event loop had messages in the iteration that is about to end.
+    /// In the iteration that is about to end, so many connections of the event loop had messages.
     fn on_connections(&mut self, _count: usize) {}
 
     /// From this number of messages on, a sender whose message was only held must call
@@ -75,19 +75,19 @@ pub(super) trait Policy {
     /// A write has ended.
     fn on_written(&mut self, _end_ns: u64, _by: Writer) {}
 
-    /// A sender's write of few bytes, all of which were taken, has taken so long.
+    /// A sender's write of few bytes, all of which the socket took, lasted `_took_ns`.
     fn on_small_write(&mut self, _took_ns: u64) {}
 
     /// The writing thread is about to be told to come.
     fn on_told(&mut self, _now_ns: u64) {}
 
-    /// Whether only a time lets held messages go, and no tick.
+    /// Whether held messages leave only at a time, and not because of a tick.
     fn waits_for_time(&self) -> bool {
         false
     }
 
-    /// Whether each message must come with its time, by [`Policy::on_message`], also while others are
-    /// held. It is asked at the start and after each tick.
+    /// Whether the policy must be told of each message and its time by [`Policy::on_message`], also while
+    /// others are held. It is asked at the start and after each tick.
     fn watches_time(&self) -> bool {
         false
     }
@@ -118,7 +118,7 @@ pub(super) trait Policy {
     }
 }
 
-/// The policy of a coalescer: known when it runs, and called without a pointer.
+/// The policy of a coalescer, which is chosen at run time and called without a pointer.
 #[derive(Debug)]
 pub(super) enum AnyPolicy {
     EachMessage(EachMessage),
@@ -148,7 +148,7 @@ impl AnyPolicy {
         }
     }
 
-    /// The policy for many threads that share a connection, and one that writes.
+    /// The policy for many threads that share a connection and its writing thread.
     pub(super) fn of_threads(knobs: &Knobs, hold_ns: Option<u64>) -> Self {
         match knobs.strategy {
             Strategy::Adaptive => {

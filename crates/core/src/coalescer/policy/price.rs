@@ -1,17 +1,19 @@
-//! What something takes, measured again and again.
+//! The time that something takes, measured again and again.
 
 /// The least and the most that anything is taken to cost, whatever a clock says.
 const LEAST_NS: u64 = 500;
 const MOST_NS: u64 = 100_000;
-/// Each doubt lowers the price by this part of it: to half in some 710 doubts.
+/// Each doubt lowers the price by this part of it; some 710 doubts halve it.
 const DOUBT_SHARE: u64 = 1_024;
 
-/// A percentile of all samples, nearly: each moves it a step towards itself, however far away it is, so
-/// that the few which the scheduler or the kernel has stretched do not count for more than others.
+/// Roughly a percentile of all samples: each sample moves the price at most a step towards itself,
+/// however far away it is, so that the few which the scheduler or the kernel has stretched do not count
+/// for more than others.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Price {
     ns: u64,
-    /// A longer sample, and a shorter one, moves the price by its 2^shift-th part.
+    /// A longer sample moves the price up by its 2^`up_shift`-th part at most, and a shorter one moves it
+    /// down by its 2^`down_shift`-th part at most.
     up_shift: u32,
     down_shift: u32,
 }
@@ -26,7 +28,7 @@ impl Price {
         }
     }
 
-    /// What one sample in nine is below: of times that others stretch.
+    /// A value that one sample in nine is below, for times that other causes stretch.
     pub(super) fn low(ns: u64) -> Self {
         Self {
             ns,
@@ -35,7 +37,7 @@ impl Price {
         }
     }
 
-    /// It took so long this time.
+    /// Add a sample.
     pub(super) fn note(&mut self, took_ns: u64) {
         self.ns = if took_ns > self.ns {
             let most_ns = self.ns + (self.ns >> self.up_shift);
@@ -46,8 +48,8 @@ impl Price {
         };
     }
 
-    /// No sample came this time. The price may have fallen meanwhile, so it is lowered a little, until somebody
-    /// measures it again; never below 1,023 ns.
+    /// No sample came this time. The true price may have fallen meanwhile, so the price is lowered a little
+    /// at each doubt until it is measured again, but never below 1,023 ns.
     pub(super) fn doubt(&mut self) {
         self.ns -= self.ns / DOUBT_SHARE;
     }
@@ -79,7 +81,7 @@ mod tests {
     fn a_low_price_comes_to_what_one_sample_in_nine_is_below() {
         let mut price = Price::low(10_000);
         for sample in 0..2_000 {
-            // Spread evenly over 4 to 13 µs, in an order that is none.
+            // Spread evenly over 4 to 13 µs, in a scrambled order.
             price.note(4_000 + 9_000 * (sample * 7_919 % 2_000) / 2_000);
         }
         assert!((4_000..6_000).contains(&price.ns()), "{}", price.ns());

@@ -1,13 +1,13 @@
-//! `adaptive` where many threads share a connection: when the sender writes itself, and when messages
-//! gather for the writing thread.
+//! `adaptive` where many threads share a connection: when a sender writes its message itself, and when
+//! messages are held for the writing thread.
 //!
-//! A few messages at a time are written by their senders, one by one. Where a burst, or what a visit of the
-//! thread takes, has more than so many, the next are held for it from the first on. How many are few
-//! follows from two prices, which are measured while the connection is used: what a small write takes that
-//! follows another, and how long the thread takes to come when it is told.
+//! A few messages at a time are written by their senders, one by one. If a burst, or the batch of a visit,
+//! has more than a few, the messages of the next burst are held for the thread from the first on. How many
+//! are few follows from two prices, which are measured while the connection is used: the time of a small
+//! write that follows another, and the time until the thread comes when it is told.
 //!
-//! On the senders' core the thread comes when they rest. Where they do not, the next one writes what is
-//! held. Messages that come faster than they can be written one by one are left together for longer.
+//! On the senders' core the thread comes when they rest. Where they do not, the next sender writes what is
+//! held. Messages that come faster than they can be written one by one are held together for longer.
 //! Whether they do shows only while none is written, so after many in a row the next is held to look.
 
 #[cfg(test)]
@@ -17,29 +17,29 @@ use super::price::Price;
 use super::{Moment, Policy, Writer};
 use crate::Reason;
 
-/// Until they are measured: what a small write takes, and how long the thread takes to come.
+/// Until they are measured: the time of a small write, and the time until the thread comes.
 const WRITE_NS: u64 = 4_000;
 const WAKE_NS: u64 = 5_000;
-/// No more messages than these are few, however dear a wake-up is.
+/// More messages than these are never few, however dear a wake-up is.
 const MOST_FEW: u64 = 8;
-/// Senders that have written nothing for so many times the price of a write are not busy.
+/// Senders that have written nothing for this many times the price of a write are not busy.
 const REST_WRITES: u64 = 12;
 /// Messages that come within this part of the price of a write after one, or after each other, are a burst.
 const CLOSE_SHARE: u64 = 3;
-/// After so many messages, each within the price of a write after the one before, the next is held.
+/// After this many messages, each within the price of a write after the one before, the next is held.
 const IN_A_ROW: u64 = 64;
-/// A sender waits for so many times the price of a write for the thread that was told, and then writes.
+/// Senders wait for this many times the price of a write for the thread to come; then one of them writes.
 const PATIENT_WRITES: u64 = 2;
-/// Senders keep up with messages whose gaps leave this part of the price of a write beside it.
+/// Senders keep up with messages whose gaps are longer than the price of a write by this part of it.
 const SPARE_SHARE: u64 = 4;
-/// The wait doubles, as often as this, while messages come within this part of the price of a write: the
-/// more of them a batch has, the less its write costs each.
+/// The wait doubles, up to `MOST_DOUBLINGS` times, while messages come within this part of the price of a
+/// write of each other: the more messages a batch has, the less its write costs for each.
 const FAST_SHARE: u64 = 2;
 const MOST_DOUBLINGS: u32 = 5;
-/// It is so long at least within a burst, after which its sender may rest.
+/// Within a burst, after which its sender may rest, the wait has doubled at least this often.
 const DOUBLINGS_IN_BURST: u32 = 2;
-/// A sender looks at the clock after this part of the time that messages have been held for, at every 64th
-/// message at least.
+/// A sender looks at the clock again after this part of the time for which messages have been held, and
+/// after `MOST_STEP` messages at the latest.
 const LOOKS: u64 = 4;
 const MOST_STEP: u64 = 64;
 
@@ -52,12 +52,12 @@ struct Told {
 
 #[derive(Debug)]
 pub(in super::super) struct SharedAdaptive {
-    /// No message is held longer, as far as the scheduler lets somebody write it.
+    /// No message is held for longer than this, as far as the scheduler lets a thread write it.
     most_ns: u64,
     write: Price,
-    /// What the thread's coming takes while senders are busy, at best: it waits for them, too.
+    /// The time until the thread comes while senders are busy, at best: it waits for them, too.
     wake: Price,
-    /// What it takes when they are not, usually.
+    /// The usual time until the thread comes when senders are not busy.
     rested_wake: Price,
     /// When the thread was told to come for what is held; `None`: it has come.
     told: Option<Told>,
@@ -66,26 +66,26 @@ pub(in super::super) struct SharedAdaptive {
     before_batch: u64,
     /// Whether senders were not busy before the burst.
     is_rested: bool,
-    /// Whether the last burst, or the thread's last visit, had more than a few.
+    /// Whether the last burst, or the thread's last visit, had more than a few messages.
     expects_many: bool,
-    /// Whether the message that comes follows a write so soon that its receiver need not be woken.
+    /// Whether the current message follows a write so soon that the receiver need not be woken for it.
     follows: bool,
     /// How many messages in a row were written by their senders, or held to look, without a gap.
     in_a_row: u64,
-    /// Whether what a sender wrote in the thread's place had come faster than it could be written one by
-    /// one: then the next messages are held, too.
+    /// Whether the messages that a sender wrote in the thread's place had come faster than they could be
+    /// written one by one: then the next messages are held, too.
     holds_on: bool,
     /// How often the wait for the thread has doubled.
     doublings: u32,
     /// The number of the message whose sender looks at the clock.
     look_at: u64,
     last_write_ns: u64,
-    /// Whether what was taken out has been written since the burst began: that ends it.
+    /// Whether a batch that was taken out has been written since the burst began: that ends the burst.
     has_visited: bool,
 }
 
 impl Policy for SharedAdaptive {
-    /// A message comes while nothing is held: whether its sender is to write it.
+    /// A message comes while nothing is held: decide whether its sender writes it.
     fn on_message(&mut self, at: Moment) -> Option<Reason> {
         let idle_ns = at.now_ns.saturating_sub(self.last_write_ns);
         // Not by the price alone: one that has risen by mistake would never be measured again.
@@ -112,7 +112,7 @@ impl Policy for SharedAdaptive {
 
     fn on_batch(&mut self, messages: u64) {
         self.before_batch = messages;
-        // What leaves as a batch is no small write that follows another.
+        // The write of a batch is no small write that follows another.
         self.follows = false;
         // The second message's sender looks first.
         self.look_at = messages + 2;
@@ -158,15 +158,15 @@ impl Policy for SharedAdaptive {
         if by == Writer::Thread {
             self.has_visited = true;
             self.stop_holding_on();
-            // Where it was told to write the rest of what was taken, its coming was no visit; and
-            // where a sender has written a full batch in its place, there may be nothing to come for.
+            // If the thread was told to write the rest of what was taken, its coming was no visit; and
+            // if a sender has written a full batch in its place, there may be nothing to come for.
             self.told = None;
         }
     }
 
     fn on_small_write(&mut self, took_ns: u64) {
-        // A write that wakes its receiver takes longer than the price: such a sample counts only where it
-        // lowers it.
+        // A write that wakes its receiver takes longer than the price: such a sample counts only if it
+        // lowers the price.
         if self.follows || took_ns < self.write.ns() {
             self.write.note(took_ns);
         }
@@ -202,7 +202,7 @@ impl SharedAdaptive {
         }
     }
 
-    /// A burst has ended, and tells what the next one will be like.
+    /// A burst has ended: expect the next one to be like it.
     fn end_burst(&mut self, messages: u64) {
         let burst = messages - self.before_burst;
         self.expects_many = !self.are_few(burst);
@@ -213,8 +213,8 @@ impl SharedAdaptive {
         self.has_visited = false;
     }
 
-    /// Whether so many messages at a time cost no more written by their senders, one after the other, than
-    /// left to the thread: the delays of all of them, and the CPU time.
+    /// Whether a burst of so many messages costs no more when their senders write them, one after the other,
+    /// than when they are left to the thread: the delays of all of them, plus the CPU time.
     fn are_few(&self, burst: u64) -> bool {
         if burst > MOST_FEW {
             return false;
@@ -233,7 +233,7 @@ impl SharedAdaptive {
         gap_ns < self.write.ns() / CLOSE_SHARE
     }
 
-    /// How long a sender leaves messages, one each `gap_ns`, to the thread.
+    /// How long senders leave messages that come one each `gap_ns` to the thread.
     fn patience_ns(&self, gap_ns: u64) -> u64 {
         let doublings = match self.is_close(gap_ns) {
             true => self.doublings.max(DOUBLINGS_IN_BURST),
@@ -242,8 +242,8 @@ impl SharedAdaptive {
         ((PATIENT_WRITES << doublings) * self.write.ns()).min(self.most_ns)
     }
 
-    /// A sender is about to write what the thread has not come for: messages that came one each `gap_ns`, or
-    /// `each_ns` with the time of a write.
+    /// A sender is about to write the messages that the thread has not come for. They came one each `gap_ns`;
+    /// `each_ns` counts the gap before them and the time of a write, too.
     fn end_look(&mut self, messages: u64, gap_ns: u64, each_ns: u64) {
         let write_ns = self.write.ns();
         self.in_a_row = 0;
@@ -266,8 +266,8 @@ impl SharedAdaptive {
         self.doublings = 0;
     }
 
-    /// When a sender looks again: not long after the wait is over, and when there are twice as many messages
-    /// at the latest, for the next ones may come more slowly.
+    /// Decide when a sender looks again: not long after the wait is over, and at the latest when there are
+    /// twice as many messages, for the next ones may come more slowly.
     fn look_later(&mut self, messages: u64, batch: u64, held_ns: u64, gap_ns: u64, left_ns: u64) {
         let part_ns = held_ns.max(PATIENT_WRITES * self.write.ns()) / LOOKS;
         let step = part_ns.min(left_ns) / gap_ns.max(1);

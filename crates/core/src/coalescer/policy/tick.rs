@@ -1,4 +1,4 @@
-//! `tick` and `combine`: a write when an iteration ends; of threads, when the writing thread comes.
+//! `tick` and `combine`: a write when an iteration ends, or, with threads, when the writing thread comes.
 
 use super::{Moment, Policy};
 use crate::Reason;

@@ -1,4 +1,4 @@
-//! What `adaptive` does in a loop, told by the writes that come out of it.
+//! The behaviour of `adaptive` in a loop, as its writes show it.
 
 use super::*;
 
@@ -80,7 +80,7 @@ fn a_header_and_a_body_are_one_write() {
     }
 }
 
-/// An iteration with one message and one with two take turns, each after a rest: how many writes 100 make.
+/// Iterations with one message and with two take turns, each after a rest. Returns the writes of 100.
 fn single_and_double(of_loop: Loop, work_ns: u64, hands_on: bool) -> u64 {
     let mut driver = driver_of(of_loop);
     driver.hands_on = hands_on;

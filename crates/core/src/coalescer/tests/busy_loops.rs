@@ -1,5 +1,5 @@
-//! What `adaptive` makes of loads that a loop never rests for: closed ones, which are held, and open
-//! ones, which are not.
+//! `adaptive` in a loop that never rests: the messages of closed loads are held, those of open loads
+//! are not.
 
 use super::{
     adaptive::{ITERATION_NS, LOOPS, driver_of, iterate, with_knobs, writes},
@@ -7,7 +7,7 @@ use super::{
 };
 
 /// A loop that never rests; `brings` tells how many messages come in an iteration, from the time since
-/// the one before. Returns the longest time for which anything had been held at the end of one.
+/// the one before. Returns the longest time for which messages had been held at an iteration's end.
 fn stay_busy(driver: &mut Driver, iterations: usize, brings: impl Fn(u64) -> u64) -> u64 {
     let mut longest_ns = 0;
     let mut last_ns = driver.now_ns - ITERATION_NS;

@@ -1,12 +1,12 @@
-//! What `adaptive` does on one of many connections of an event loop that all get the same messages.
+//! `adaptive` on one of many connections of an event loop that all get the same messages.
 
 use super::{
     adaptive::{with_knobs, writes},
     *,
 };
 
-/// One of `connections` that all get the same: what it does, each of the others does, too, and a write
-/// takes 9 µs.
+/// One of `connections` that all get the same messages: each of the others does the same as this one,
+/// and a write takes 9 µs.
 fn by_all(driver: &mut Driver, connections: u64, act: impl FnOnce(&mut Driver)) {
     let before = writes(driver);
     act(driver);

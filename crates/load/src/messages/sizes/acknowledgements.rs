@@ -10,7 +10,7 @@ pub struct Acknowledgements {
 }
 
 impl Acknowledgements {
-    /// Those of `setup`'s messages, the first one next.
+    /// The acknowledgements of `setup`'s messages, of which none has come yet.
     pub fn new(setup: Setup) -> Self {
         Self {
             setup,
@@ -20,7 +20,7 @@ impl Acknowledgements {
         }
     }
 
-    /// What is missing of the next one, in bytes; 0: none is left.
+    /// How many bytes of the next acknowledgement are missing; 0: none is left.
     pub fn wanted(&self) -> usize {
         if self.received == self.setup.count {
             0
@@ -29,7 +29,7 @@ impl Acknowledgements {
         }
     }
 
-    /// Take the next bytes, no more than are wanted; true: a message is acknowledged.
+    /// Take the next bytes, no more than are wanted. Returns whether a message is acknowledged now.
     ///
     /// # Errors
     /// [`WireError::Acknowledgement`], [`WireError::Excess`].

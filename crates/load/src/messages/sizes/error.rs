@@ -1,9 +1,9 @@
 use thiserror::Error;
 
-/// What the peer did that the protocol does not have.
+/// A breach of the protocol by the peer.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum WireError {
-    /// The setup's length is none that is taken here.
+    /// The setup's length is not accepted here.
     #[error("messages of {length} bytes are refused: 1 to {max} are taken (--max-message)")]
     Length {
         /// What the setup says, in bytes.
@@ -11,7 +11,7 @@ pub enum WireError {
         /// The longest that is taken, in bytes.
         max: u32,
     },
-    /// The setup's count is above what is taken here.
+    /// The setup's count is above the limit here.
     #[error("{count} messages on a connection are refused: up to {max} are taken")]
     Count {
         /// What the setup says.
@@ -25,7 +25,7 @@ pub enum WireError {
         /// What is missing of the setup, message or acknowledgement that had begun, in bytes.
         missing: usize,
     },
-    /// More came than there is to come.
+    /// More bytes came than were awaited.
     #[error("{excess} bytes came after the end of what was awaited")]
     Excess {
         /// How many bytes more.
@@ -43,7 +43,7 @@ pub enum WireError {
     },
 }
 
-/// What the end of a connection is, with `missing` bytes still to come.
+/// The result of a connection's end, with `missing` bytes still to come.
 pub(super) fn ended(missing: usize) -> Result<(), WireError> {
     match missing {
         0 => Ok(()),

@@ -1,13 +1,13 @@
 use super::{ACKNOWLEDGEMENT_BYTES, Limits, SETUP_BYTES, Setup, WireError, error::ended};
 
-/// What a server has to do after a read.
+/// The task of a server after a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Read on.
     Nothing,
-    /// The setup is whole, and taken.
+    /// The setup is whole, and accepted.
     Accepted(Setup),
-    /// A message is whole: send this.
+    /// A message is whole: send this acknowledgement.
     Acknowledge([u8; ACKNOWLEDGEMENT_BYTES]),
 }
 
@@ -36,7 +36,7 @@ impl Exchange {
         }
     }
 
-    /// What is missing of the setup or message that comes now, in bytes; 0: nothing more comes.
+    /// How many bytes are missing of the setup or message that comes now; 0: nothing more comes.
     pub fn wanted(&self) -> usize {
         if self.head_bytes < SETUP_BYTES {
             SETUP_BYTES - self.head_bytes
@@ -45,7 +45,7 @@ impl Exchange {
         }
     }
 
-    /// Whether everything came that the setup told of.
+    /// Whether everything came that the setup announced.
     pub fn is_over(&self) -> bool {
         self.wanted() == 0
     }

@@ -4,8 +4,8 @@
 //! of a message in bytes, and how many there are. So many times it then sends `length` bytes, and
 //! the server answers with four: the length, big-endian. Nothing else passes.
 //!
-//! Law: what is wanted next is known before it is read, so that a reader needs no memory but that
-//! which it has, whatever the peer says.
+//! Law: how many bytes are wanted next is known before they are read, so that a reader needs no more
+//! memory than it has, whatever the peer says.
 
 mod acknowledgements;
 mod error;
@@ -34,7 +34,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Its form on the wire.
+    /// The setup's form on the wire.
     pub fn to_bytes(self) -> [u8; SETUP_BYTES] {
         let mut bytes = [0; SETUP_BYTES];
         bytes[..4].copy_from_slice(&self.length.to_be_bytes());
@@ -42,7 +42,7 @@ impl Setup {
         bytes
     }
 
-    /// From what is on the wire.
+    /// The setup of this form on the wire.
     pub fn from_bytes(bytes: [u8; SETUP_BYTES]) -> Self {
         let [a, b, c, d, e, f, g, h] = bytes;
         Self {
@@ -57,7 +57,7 @@ impl Setup {
     }
 }
 
-/// What a server takes.
+/// The limits of the setups that a server accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The longest message, in bytes.
@@ -81,8 +81,8 @@ impl Limits {
     }
 }
 
-/// The bytes of a sample's messages, one after the other. A shorter sample's are the first of a
-/// longer one's, so that one making serves samples of every size.
+/// The bytes of a sample's messages, one after the other. Those of a shorter sample are the first of a
+/// longer one's, so that they are made once for samples of every size.
 pub fn sample_content(seed: u64, bytes: usize) -> Vec<u8> {
     let mut content = vec![0; bytes];
     Generator::new(seed).fill(&mut content);

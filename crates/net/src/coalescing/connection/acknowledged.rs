@@ -6,7 +6,8 @@ use crate::{
 };
 use std::os::fd::RawFd;
 
-/// The first pause between two looks at the peer's acknowledgements; each is longer than the last.
+/// The first pause between two looks at the peer's acknowledgements; each pause is twice the last one,
+/// up to the longest.
 const FIRST_LOOK_NS: u64 = 20_000;
 const LONGEST_LOOK_NS: u64 = 5_000_000;
 /// `tcpi_state` of a connection that is over, or was never made (linux/tcp_states.h).
@@ -15,7 +16,7 @@ const TCP_CLOSE: u8 = 7;
 /// The start of our bytes in the socket's own count.
 #[derive(Debug)]
 pub(super) struct Acknowledged {
-    /// What the peer will have acknowledged before the first of our bytes; `None` where nobody
+    /// How many bytes the peer will have acknowledged before the first of ours; `None` where nobody
     /// acknowledges (Unix sockets).
     before: Option<u64>,
 }
@@ -25,12 +26,12 @@ pub(super) enum Unacknowledged {
     TimedOut {
         unknown_bytes: u64,
     },
-    /// The connection ended with this errno: the peer never will.
+    /// The connection ended with this errno: the peer will never acknowledge the rest.
     Ended(i32),
 }
 
 impl Acknowledged {
-    /// Count what is written to `fd` from now on.
+    /// Count the bytes that are written to `fd` from now on.
     pub(super) fn from_now_on(fd: RawFd) -> Self {
         Self {
             before: acknowledged_before(fd),
@@ -46,7 +47,7 @@ impl Acknowledged {
     }
 
     /// Wait until our first `bytes` are acknowledged, or this side has given them up; where nobody
-    /// acknowledges, our kernel's having them is enough.
+    /// acknowledges, it is enough that our kernel has taken them.
     pub(super) fn wait(
         &self,
         fd: RawFd,
@@ -83,7 +84,7 @@ impl Acknowledged {
 }
 
 fn acknowledged_before(fd: RawFd) -> Option<u64> {
-    // An acknowledgement between the two readings would be missing in their sum.
+    // The sum of the two readings is wrong if an acknowledgement comes between them: read again then.
     let mut queued_bytes = socket::send_queue_bytes(fd).ok()?;
     loop {
         let acknowledged_bytes = socket::tcp_info(fd).ok()?.tcpi_bytes_acked;

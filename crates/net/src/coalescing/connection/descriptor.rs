@@ -28,12 +28,12 @@ impl Descriptor {
         self.fd.as_raw_fd()
     }
 
-    /// The raw pointer of the shared descriptor, of which this holds one reference.
+    /// The raw pointer of the shared descriptor, to which this holds one reference.
     pub(in crate::coalescing) fn shared_fd(&self) -> *const OwnedFd {
         Arc::as_ptr(&self.fd)
     }
 
-    /// Whether the process has forked since: then other threads' locks are locked for ever.
+    /// Whether the process has forked since: then locks that other threads had are locked for ever.
     pub(in crate::coalescing) fn is_of_parent(&self) -> bool {
         self.generation.is_past()
     }
@@ -41,7 +41,7 @@ impl Descriptor {
     /// End our side of the stream, if it is ours alone.
     pub(in crate::coalescing) fn end_stream(&self) {
         if !self.is_inherited {
-            // Nothing is left to end where the connection is over.
+            // It fails only if the connection is over: then nothing is left to end.
             let _is_over = shutdown(&self.fd, Shutdown::Write);
         }
     }
@@ -49,7 +49,7 @@ impl Descriptor {
     /// End the connection both ways, if it is ours alone.
     pub(in crate::coalescing) fn end_both_ways(&self) {
         if !self.is_inherited {
-            // What the kernel took before is still sent.
+            // The kernel still sends the bytes that it took before.
             let _is_over = shutdown(&self.fd, Shutdown::Both);
         }
     }

@@ -1,8 +1,8 @@
-//! One connection that many threads send on: what it holds, and whose turn it is to write.
+//! One connection that many threads send on: what it holds, and which thread may write.
 //!
-//! Law: one writer at a time. A sender writes itself under the lock, and only while nothing is taken
-//! out; what is taken out, by the writing thread or of a full batch by a sender, is that thread's
-//! until it has written all of it.
+//! Law: one writer at a time. A sender writes under the lock, and only while no batch is taken out. A
+//! batch that the writing thread takes out is that thread's until all of it is written. A sender may
+//! take out a full one: it makes the first write, under the lock, and the rest is the writing thread's.
 
 mod acknowledged;
 mod descriptor;
@@ -52,14 +52,15 @@ impl Connection {
         }
     }
 
-    /// Whoever comes this way may change what is to do with a message: the next one takes the long way.
+    /// Lock the state. The caller may change what is to be done with messages, so the next message
+    /// takes the long way.
     fn lock(&self) -> MutexGuard<'_, State> {
         let mut state = self.watched.lock();
         state.coalescer.close_room();
         state
     }
 
-    /// Have the writing thread look at what is held, unless it will.
+    /// Have the writing thread look at what is held, unless it will do so anyway.
     fn tell_writer(self: &Arc<Self>, mut state: MutexGuard<'_, State>) -> Result<(), SendError> {
         if !state.must_hurry() {
             return Ok(());
@@ -70,17 +71,17 @@ impl Connection {
         };
         state.duty = Duty::Soon;
         state.coalescer.on_told(monotonic_ns());
-        // Before any sender holds a message and returns: the end of the program looks for it here.
+        // Before any sender holds a message and returns: `flush_all` finds only known connections.
         if !std::mem::replace(&mut state.is_known, true) {
             writer.know(Arc::downgrade(self) as _);
         }
         drop(state);
         let told = writer.notify(Arc::clone(self) as _);
-        // Others rely on the thread by now: what is held, by whomever, would never leave.
+        // Other senders rely on the thread by now: no held message, whoever sent it, would ever leave.
         told.map_err(|error| self.fail(&mut self.lock(), &error, 0).into())
     }
 
-    /// [`Connection::fail`], where the writing thread may know a time to come.
+    /// Like [`Connection::fail`]; also has the writing thread forget the connection if it was to come.
     fn fail_and_be_forgotten(self: &Arc<Self>, error: &io::Error) -> Failure {
         let mut state = self.lock();
         let is_expected = state.duty != Duty::None;
@@ -94,12 +95,12 @@ impl Connection {
 
     /// Have the writing thread forget the connection, which has failed and may never be sent on again.
     fn tell_to_forget(self: &Arc<Self>) {
-        // If that fails, the thread forgets it when its hold would have ended.
+        // If this fails, the thread forgets the connection when its hold would have ended.
         let _ = Writer::get().and_then(|writer| writer.notify(Arc::clone(self) as _));
     }
 
-    /// Note that the connection failed with `unsent_bytes` besides those that are held. The first
-    /// failure stays.
+    /// Note that the connection failed, with `unsent_bytes` besides those that are held. If it failed
+    /// before, that failure stays.
     fn fail(&self, state: &mut State, error: &io::Error, unsent_bytes: usize) -> Failure {
         if let Some(failure) = &state.failure {
             return failure.clone();
@@ -123,7 +124,7 @@ impl Connection {
     }
 
     /// Wait until there is room for a message of `bytes`, or there never will be; false when
-    /// `until_ns` came first. While anybody waits, no sender's message is held.
+    /// `until_ns` came first. While a thread waits for room, held messages leave without delay.
     pub(super) fn wait_room(self: &Arc<Self>, bytes: usize, until_ns: u64) -> bool {
         // Wait until the buffer is half empty, so that not every message waits anew.
         let enough =
@@ -134,7 +135,7 @@ impl Connection {
             return true;
         }
         state.waiting_for_room += 1;
-        // A failure ends the wait, and is told by the next message.
+        // A failure ends the wait, and the next message returns it.
         let _ = self.tell_writer(state);
         let has_room = self.watched.wait(until_ns, is_over);
         self.lock().waiting_for_room -= 1;
@@ -199,9 +200,9 @@ impl Connection {
         self.watched.tell_waiting(&state);
     }
 
-    /// Forget what is held: threads that wait for it get a failure. Returns how many bytes it was.
+    /// Forget what is held: threads that wait for it get a failure. Returns how many bytes were held.
     ///
-    /// Afterwards nothing more leaves: what the writing thread handed to the kernel meanwhile would come
+    /// It waits for a write that is under way, so that nothing leaves afterwards: those bytes could come
     /// behind messages of the socket's next sender.
     pub(super) fn discard(self: &Arc<Self>) -> usize {
         let is_at_rest = |state: &State| !state.taken.is_under_way;
@@ -226,7 +227,7 @@ impl Connection {
         self.lock().waiting
     }
 
-    /// Lock it for good, as a fork does for the child when a thread of the parent had the lock.
+    /// Lock the state for good, as a fork does for the child when a thread of the parent has the lock.
     #[cfg(all(test, loom))]
     pub(super) fn lock_for_ever(&self, message: &[u8]) {
         let mut state = self.lock();
@@ -308,7 +309,7 @@ impl Served for Connection {
 }
 
 impl Drop for Connection {
-    /// A failure that no caller was told is kept for the end of the program.
+    /// Keep a failure that no caller was told for the end of the program.
     fn drop(&mut self) {
         let state = self.watched.get_mut();
         if !state.is_untold {

@@ -16,7 +16,7 @@ use tinygram_core::{Next, Reason};
 /// lock held, other threads wait for it.
 const INLINE_BYTES: usize = 256 << 10;
 
-/// The same for a full batch, which is a little more than that with the message that filled it.
+/// The same for a full batch, which the message that filled it makes a little larger than that.
 const INLINE_BATCH_BYTES: usize = 2 * INLINE_BYTES;
 
 /// How far messages have been taken.
@@ -35,13 +35,13 @@ impl Connection {
         self.watched.lock().coalescer.hold_expected(message)
     }
 
-    /// Take the message: it is written now, or held and will be. Never waits.
+    /// Take the message: it is written now, or held and written later. Never waits.
     pub(in crate::coalescing) fn send(self: &Arc<Self>, message: &[u8]) -> Result<(), SendError> {
         self.send_many([message]).1
     }
 
-    /// Take the messages, one after the other, until one is not; the writing thread is told once for
-    /// each batch of them. Returns how many were taken, and why not more.
+    /// Take the messages, one after the other, until one is not taken; the writing thread is told once
+    /// for each batch of them. Returns how many were taken, and why no more were.
     pub(in crate::coalescing) fn send_many<'a>(
         self: &Arc<Self>,
         messages: impl IntoIterator<Item = &'a [u8]>,
@@ -121,8 +121,8 @@ impl Connection {
         }
     }
 
-    /// Write a batch that is full before the writing thread has come for it, in its place; what the
-    /// kernel does not take now is the thread's.
+    /// Write, in the writing thread's place, a batch that is full before the thread has come for it. The
+    /// thread writes what the kernel does not take now.
     fn write_full(&self, state: &mut State) -> Result<(), Failure> {
         state.take(Reason::Full, monotonic_ns());
         let buffer = std::mem::take(&mut state.taken.buffer);
@@ -154,8 +154,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Write what is held and then the message, from `start_ns` on, which is now; what the kernel does
-    /// not take now is held.
+    /// Write what is held and then the message; what the kernel does not take now is held. `start_ns` is
+    /// the time now.
     fn write_inline(
         &self,
         state: &mut State,

@@ -1,4 +1,4 @@
-//! What a connection holds, under its lock: no system calls, no waiting.
+//! The state of a connection under its lock: no system calls, no waiting.
 
 use crate::coalescing::{
     failure::{Failure, SendError},
@@ -6,7 +6,7 @@ use crate::coalescing::{
 };
 use tinygram_core::{Coalescer, Next, Reason};
 
-/// A buffer that a stalled peer made larger is given back when all was written.
+/// A buffer larger than this, which a stalled peer caused, is given back when all of it is written.
 const KEPT_BYTES: usize = 256 << 10;
 
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(super) struct State {
     pub(super) taken: Taken,
     /// How many bytes the kernel took.
     pub(super) written_bytes: u64,
-    /// All up to this byte of the stream leaves without being held.
+    /// All bytes of the stream up to this number leave without being held.
     pub(super) flush_until: u64,
     /// How many threads wait for `changed`.
     pub(super) waiting: usize,
@@ -30,11 +30,11 @@ pub(super) struct State {
     /// Whether this side has given up what is not delivered.
     pub(super) is_given_up: bool,
     pub(super) failure: Option<Failure>,
-    /// Whether the failure met the writing thread, and no caller has heard of it.
+    /// Whether it was the writing thread that met the failure, and no caller has heard of it.
     pub(super) is_untold: bool,
 }
 
-/// What the writing thread has taken out: `bytes` are left of it, from `at` on.
+/// The batch that is taken out to be written: `bytes` of it are left, from `at` on.
 #[derive(Debug, Default)]
 pub(super) struct Taken {
     pub(super) buffer: Vec<u8>,
@@ -56,9 +56,9 @@ impl Taken {
 pub(super) enum Duty {
     /// Nothing is held.
     None,
-    /// The thread will look at it as soon as it can, and write what no sender wrote before.
+    /// The thread will come as soon as it can, and write what no sender has written by then.
     Soon,
-    /// The thread will look at it when a hold ends.
+    /// The thread will come when a hold ends.
     Timed,
 }
 
@@ -81,7 +81,7 @@ impl State {
         }
     }
 
-    /// The failure, for a caller that raises it.
+    /// The failure, for a caller that returns it: it counts as told from now on.
     pub(super) fn tell_failure(&mut self) -> Option<Failure> {
         self.is_untold = false;
         self.failure.clone()
@@ -107,7 +107,7 @@ impl State {
         self.written_bytes < self.flush_until || self.waiting_for_room > 0
     }
 
-    /// Whether the writing thread must come sooner than it would.
+    /// Whether the writing thread must be told to come, or to come sooner.
     pub(super) fn must_hurry(&self) -> bool {
         match self.duty {
             Duty::None => self.held_bytes() > 0,
@@ -128,14 +128,14 @@ impl State {
     }
 
     /// Let messages be held the short way as long as there is nothing else to do: the writing thread
-    /// will come for them, or does when this sender has told it, and need not come any sooner.
+    /// will come for them, or will once this sender has told it, and need not come any sooner.
     pub(super) fn open_room(&mut self, max_buffered_bytes: usize) {
         if self.failure.is_some() || self.is_closed {
             return;
         }
         let left_bytes = max_buffered_bytes.saturating_sub(self.held_bytes());
         let bytes = match self.duty {
-            // It goes on with what gathers while it writes.
+            // The thread goes on with the messages that gather while it writes.
             Duty::Soon if self.taken.bytes > 0 => left_bytes,
             _ => left_bytes.min(self.coalescer.room_in_batch()),
         };

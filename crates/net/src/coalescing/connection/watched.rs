@@ -12,7 +12,7 @@ const POISONED: &str = "nobody panics while it is locked";
 #[derive(Debug)]
 pub(super) struct Watched {
     state: Mutex<State>,
-    /// Something was written, or never will be.
+    /// Notified when bytes were written, or when they never will be.
     changed: Condvar,
 }
 
@@ -45,7 +45,7 @@ impl Watched {
         self.wait_locked(until_ns, is_so).1
     }
 
-    /// [`Self::wait`], and the state as it is then, locked.
+    /// Like [`Self::wait`]; also returns the locked state.
     pub(super) fn wait_locked(
         &self,
         until_ns: u64,

@@ -1,5 +1,5 @@
-//! What connections stand on in the loom models: loom's locks, a kernel that takes a few bytes at a
-//! time, a clock that goes on when it is read, and a number of forks that a model sets.
+//! The ground of connections in the loom models: loom's locks, a kernel that takes a few bytes at a
+//! time, a clock that moves on when it is read, and a number of forks that a model sets.
 
 pub(super) use loom::sync::{Condvar, Mutex, MutexGuard, atomic::AtomicPtr};
 
@@ -12,18 +12,18 @@ use std::{
 /// The most bytes that one write takes: small enough that every message is cut.
 const MOST_PER_WRITE: usize = 3;
 
-/// From one reading of the clock to the next, in nanoseconds: what is decided by it is the same each time.
+/// How far each reading moves the clock, in nanoseconds: decisions that depend on it are repeatable.
 const CLOCK_STEP_NS: u64 = 1_000;
 
 loom::lazy_static! {
     static ref KERNEL: Kernel = Kernel::default();
 }
 
-/// No thread switches between two of its steps, so that its own lock is none of loom's.
+/// Its lock is not one of loom's, for no model switches threads within a call of the kernel.
 #[derive(Default)]
 struct Kernel {
     stream: std::sync::Mutex<Vec<u8>>,
-    /// How many bytes it takes before the connection is reset; 0: it never is.
+    /// How many bytes the kernel takes before the connection is reset; 0: it never is.
     resets_after: AtomicU64,
     forks: AtomicU64,
     now_ns: AtomicU64,
@@ -59,7 +59,7 @@ impl Generation {
     }
 }
 
-/// The process is a child from now on.
+/// Make this process a child from now on.
 pub(super) fn fork() {
     KERNEL.forks.fetch_add(1, Ordering::Relaxed);
 }
@@ -68,7 +68,7 @@ pub(super) fn reset_after(bytes: u64) {
     KERNEL.resets_after.store(bytes, Ordering::Relaxed);
 }
 
-/// What the kernel took, in order.
+/// The bytes that the kernel took, in order.
 pub(super) fn stream() -> Vec<u8> {
     KERNEL.stream.lock().unwrap().clone()
 }

@@ -31,7 +31,7 @@ fn connection(strategy: Strategy, max_buffered_bytes: usize) -> Arc<Connection> 
 
 fn connection_of_knobs(mut knobs: Knobs, max_buffered_bytes: usize) -> Arc<Connection> {
     if knobs.strategy == Strategy::Adaptive {
-        // Whoever looks at the clock finds what is held overdue.
+        // Every sender that looks at the clock finds the held messages overdue.
         knobs.max_hold = Some(Duration::from_nanos(1));
     }
     let coalescer = Coalescer::of_threads(knobs).unwrap();
@@ -43,7 +43,7 @@ fn connection_of_knobs(mut knobs: Knobs, max_buffered_bytes: usize) -> Arc<Conne
     ))
 }
 
-/// A descriptor, one for all: the modelled kernel does not look at it.
+/// One descriptor for all connections: the modelled kernel does not look at it.
 fn nowhere() -> Arc<OwnedFd> {
     static NOWHERE: LazyLock<Arc<OwnedFd>> =
         LazyLock::new(|| Arc::new(File::open("/dev/null").unwrap().into()));
@@ -182,7 +182,7 @@ fn giving_up_during_a_write_tells_who_waits() {
                     dropped == 0 || dropped + bytes.len() == 4,
                     "{dropped} {bytes:?}"
                 );
-                // No more left than was said to be unknown.
+                // No more bytes left than the failure says are unknown.
                 assert!(
                     bytes.len() as u64 <= failure.unknown_bytes,
                     "{bytes:?} {failure}"

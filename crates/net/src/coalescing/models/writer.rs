@@ -21,7 +21,7 @@ loom::lazy_static! {
 
 /// The writing thread: [`Writer::run`] is its loop, which the model's own thread calls.
 pub(super) struct Writer {
-    /// `None`: the model is at its end.
+    /// The queue of connections; `None` in it ends the model.
     handoff: Handoff<Option<Arc<dyn Served>>>,
     wake: Notify,
 }
@@ -58,7 +58,7 @@ impl Writer {
         }
     }
 
-    /// The loop. It never waits until a socket is writable: the next write always takes some.
+    /// The thread's loop. It never waits for a writable socket: the next write always takes some bytes.
     pub(super) fn run(&self) {
         let mut to_visit = Vec::new();
         loop {

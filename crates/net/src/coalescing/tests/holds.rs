@@ -1,4 +1,4 @@
-//! What is held leaves when its time comes, and not before.
+//! Held messages leave when their hold ends, and not before.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn what_is_held_leaves_when_its_hold_ends() {
     });
     let socket = CoalescingSocket::new(&ours, knobs).unwrap();
     for round in 1..=3 {
-        // One: on a host that stops us, the hold of the first may end before a second is sent.
+        // Only one message: if the host stops us, its hold may end before a second one is sent.
         socket.send(b"held").unwrap();
         let mut bytes = [0; 4];
         peer.read_exact(&mut bytes).unwrap();
@@ -50,7 +50,7 @@ fn what_follows_lets_the_held_leave_sooner() {
     for _ in 1..60_000 {
         socket.send(b"h").unwrap();
     }
-    // Ten minutes are 10 ms for each of so many.
+    // With so many messages, ten minutes are 10 ms for each of them.
     peer.set_read_timeout(Some(LONG)).unwrap();
     peer.read_exact(&mut vec![0; 60_000]).unwrap();
     wait_until("writes", || socket.stats().writes, |&count| count > 0);
@@ -67,7 +67,7 @@ fn while_somebody_waits_for_room_nothing_is_held_whoever_sends_it() {
     socket.send(&[1; 80]).unwrap();
     assert!(socket.wait_room(80, LONG));
     peer.read_exact(&mut [0; 80]).unwrap();
-    // And afterwards it is held again.
+    // Afterwards messages are held again.
     socket.send(&[2; 80]).unwrap();
     assert_eq!(socket.held_bytes(), 80);
 }

@@ -1,4 +1,4 @@
-//! Many messages at one go: the same as each in turn, and it is known how many were taken.
+//! Many messages at one go: the same as one after the other, and it is known how many were taken.
 
 use super::*;
 use std::iter;
@@ -9,7 +9,7 @@ fn lists_of_many_threads_arrive_whole_and_in_each_thread_s_order() {
     for strategy in STRATEGIES {
         let (ours, peer) = pair();
         let mut knobs = Knobs::new(strategy);
-        // Less than all lists have, so that some meet a full batch, and some no room.
+        // Less than the bytes of all lists, so that some meet a full batch, and some find no room.
         knobs.max_bytes = 5_000;
         knobs.max_buffered_bytes = Some(20_000);
         let socket = CoalescingSocket::new(&ours, knobs).unwrap();

@@ -11,17 +11,17 @@ use tinygram_net::{
     socket::send_now,
 };
 
-/// What a connection waits for, by what its ticker knows.
+/// The event for which the ticker has this connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitsFor {
-    /// The ticker does not have it.
+    /// None: the ticker does not have the connection.
     Nothing,
     Tick,
-    /// For what was its deadline at the last tick.
+    /// The deadline that the connection had at the last tick.
     Time,
 }
 
-/// What an outbox holds, and the state of the ways out.
+/// The messages that an outbox holds, and the state of the ways out.
 pub struct State {
     pub coalescer: Coalescer,
     /// The descriptor that we write to; `None`: the transport below takes all bytes.
@@ -33,7 +33,7 @@ pub struct State {
     pub is_below_full: bool,
     /// Whether bytes are being handed to the transport below: what comes meanwhile is held.
     pub is_handing_over: bool,
-    /// The first error that the kernel told us, which the transport below can no longer learn.
+    /// The first error that the kernel told us: it does not tell the transport below the same error again.
     pub errno: Option<i32>,
     pub thread_id: usize,
     pub generation: Generation,
@@ -58,7 +58,7 @@ impl State {
         self.is_diverted || self.is_elsewhere()
     }
 
-    /// Whether another thread or process than the loop's writes.
+    /// Whether the caller is in another thread or process than the loop's.
     #[inline]
     pub fn is_elsewhere(&self) -> bool {
         self.thread_id != thread_id() || self.generation.is_past()
@@ -88,7 +88,8 @@ impl State {
         after
     }
 
-    /// Arm it if its strategy must be told when the iteration ends. Returns whether it was not armed.
+    /// Note that the connection waits for a tick, if it waits for nothing and its strategy must be told
+    /// when the iteration ends. Returns whether the caller must arm it.
     pub fn arm_for_tick(&mut self) -> bool {
         let is_to_arm = self.waits_for == WaitsFor::Nothing && self.coalescer.wants_tick();
         if is_to_arm {
@@ -153,17 +154,17 @@ impl State {
         }
     }
 
-    /// Hold everything until [`State::end_handing_over`]. Returns when that begins.
+    /// Hold everything until [`State::end_handing_over`]. Returns the time now, in nanoseconds.
     pub fn begin_handing_over(&mut self) -> u64 {
         self.is_handing_over = true;
         self.coalescer.on_blocked();
         monotonic_ns()
     }
 
-    /// The transport below has taken `bytes` since then. Returns whether it has some of its own now.
+    /// The transport below has taken `bytes` since `start_ns`. Returns whether it has bytes of its own now.
     pub fn end_handing_over(&mut self, bytes: usize, start_ns: u64) -> bool {
         self.is_handing_over = false;
-        // With a descriptor these are what the kernel would not take, and cost no write.
+        // With a descriptor, these are bytes that the kernel did not take, and they cost no write.
         let written = if self.fd.is_none() { bytes } else { 0 };
         self.coalescer
             .on_write_ended(written, start_ns, monotonic_ns());

@@ -1,4 +1,4 @@
-//! How what is held leaves: to the kernel, and what it does not take to the transport below.
+//! The ways out for held messages: the kernel, and for what it does not take, the transport below.
 
 use super::Outbox;
 use crate::message::Rest;
@@ -28,7 +28,7 @@ impl Outbox {
         is_loop_closed: bool,
     ) -> PyResult<bool> {
         if is_loop_closed {
-            // What is held stays held, and is reported as lost when it is dropped.
+            // What is held stays held, and is reported as lost when the outbox is dropped.
             return match message {
                 None => Ok(false),
                 Some(message) => self.write_below(py, Rest::all_of(message)).map(|()| true),
@@ -51,7 +51,7 @@ impl Outbox {
             if !self.state(py).has_more_for_below() {
                 return Ok(true);
             }
-            // Messages that came meanwhile are written after it.
+            // Messages that came meanwhile are written after these.
             (message, reason) = (None, Reason::Writable);
         }
     }

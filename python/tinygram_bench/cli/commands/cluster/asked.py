@@ -46,7 +46,7 @@ def clustered(
     clients: int | None,
     never_with: Mapping[str, bool],
 ) -> ClusterAsked | None:
-    """What is asked of the cluster; None: nothing is. `never_with`: options, and which were given.
+    """What is asked of the cluster (None: nothing). `never_with`: option → whether it is given.
 
     Raises UsageError.
     """
@@ -55,7 +55,7 @@ def clustered(
             if value is not None:
                 raise UsageError(f"{option} needs --cluster auto, or --cluster HOST:PORT")
         return None
-    # What clusters need takes long to import.
+    # The packages that clusters need take long to import.
     from tinygram_bench.cluster.ray_hosts import reached
     from tinygram_bench.cluster.running import ClusterAsked
 
@@ -85,7 +85,7 @@ def clustered(
 
 
 def checked(plan: Plan, clients: int) -> Plan:
-    """The plan. Raises UsageError where a host cannot have its share of a case."""
+    """Return the plan. Raises UsageError where a host cannot have its share of a case."""
     for case in plan.cases:
         _check_callers(case, clients)
         shares = shared_out(case, clients, plan.seed)
@@ -105,7 +105,7 @@ def checked(plan: Plan, clients: int) -> Plan:
 
 
 def check_connections(counts: Sequence[int], clients: int) -> None:
-    """Raises UsageError where generators would have one of many connections, or none."""
+    """Raise UsageError where a generator would have one of many connections, or none."""
     for count in counts:
         if 1 < count < 2 * clients:
             raise UsageError(
@@ -116,7 +116,7 @@ def check_connections(counts: Sequence[int], clients: int) -> None:
 
 
 def _check_callers(case: Case, clients: int) -> None:
-    """Raises UsageError where a generator would have no caller."""
+    """Raise UsageError where a generator would have no caller."""
     asked = case.parameters
     if isinstance(asked, RrParameters) and asked.callers_per_process < clients:
         raise UsageError(
@@ -127,7 +127,7 @@ def _check_callers(case: Case, clients: int) -> None:
 
 
 def _check_slices(case: Case, share: Case, clients: int) -> None:
-    """Raises UsageError where there are none, by which hosts are in step, or too short ones."""
+    """Raise UsageError where slices, which keep hosts in step, are missing or too short."""
     slice_ns = case.parameters.slice_ns
     if case.rate_per_s is None or share.rate_per_s is None:
         if slice_ns is None:

@@ -26,7 +26,7 @@ _SHOWN: tuple[Shown[SeenHost], ...] = (
     Shown(Column("tinygram"), lambda seen: seen.facts.tinygram if seen.facts else _UNKNOWN),
     Shown(Column("Python", 4), lambda seen: seen.facts.python if seen.facts else _UNKNOWN),
     Shown(Column("kernel", 7), lambda seen: seen.facts.kernel if seen.facts else _UNKNOWN),
-    # The path knows the first host's clock beside its own.
+    # The clock is in the facts of the path from the first host.
     Shown(
         Column("clock\nµs"), lambda seen: _of(seen.from_first, lambda each: each.offset_ns / 1e3)
     ),
@@ -55,7 +55,7 @@ def check(
     Each host is looked at from the first one, for about a second. The status is 2 where hosts
     cannot measure together, and what must be mended is told.
     """
-    # What clusters need takes long to import, and options of clusters are in the same package.
+    # The packages that clusters need take long to import, and this package also has options.
     from tinygram_bench.cluster.checking import faults, remarks, seen
     from tinygram_bench.cluster.ray_hosts import reached
 

@@ -158,7 +158,7 @@ def fanout(
         one_of("--arrival", arrival, _ARRIVALS)
         if not (rate or sweeps_rates):
             raise UsageError("--arrival needs a schedule: add --rate, for example --rate 100")
-    # In slices, which hold few publications, who falls behind has the others' to catch up.
+    # Slices hold few publications, and a case that falls behind catches up in the others' slices.
     alone = {"--lone": lone, "--probe": probe is not None, "--sweep rate": sweeps_rates}
     links = options.links(link, link_backend)
     asked_length = length(rounds, until, max_time)

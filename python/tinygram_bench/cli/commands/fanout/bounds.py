@@ -1,4 +1,4 @@
-"""What a run of `fanout` may be asked for; each refusal names its remedy."""
+"""The limits of what a run of `fanout` may be asked for; each error names the remedy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_BYTES_AT_ONCE = 256 << 20
 
 
 def bounded(asked: FanoutOptions) -> Plan:
-    """The plan. Raises UsageError where an instant or a run has too much, or too little."""
+    """Return the plan. Raises UsageError where an instant or a run has too much, or too little."""
     most, size = max(asked.subscribers), asked.message_bytes
     between("--size", size, _LEAST_BYTES, MOST_BYTES)
     if most * size * asked.burst > _MOST_BYTES_AT_ONCE:
@@ -39,7 +39,7 @@ def bounded(asked: FanoutOptions) -> Plan:
 
 
 def _check_rate(rate_per_s: float, burst: int, duration_ns: int, subscribers: int) -> None:
-    """Raises UsageError where a run has no whole burst, or too many messages."""
+    """Raise UsageError where a run has no whole burst, or too many messages."""
     publications = rate_per_s * duration_ns / 1e9
     messages = publications * subscribers
     if round(publications) < burst:

@@ -1,4 +1,4 @@
-"""Which options of `rr` go with each other; each refusal names its remedy."""
+"""The options of `rr` that do not go with each other; each error names the remedy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CROSS_CHECK_BYTES = 100
 
 
 def check_callers(connections: Sequence[str] | None) -> None:
-    """Raises UsageError where only numbers of connections are asked for, which say it all."""
+    """Raise UsageError for `--callers` where `--connections` has only numbers, which fix them."""
     if connections and all(number_of(each) for each in connections):
         raise UsageError(
             f"--callers is not for --connections {connections[0]}, which has a caller on each "
@@ -25,7 +25,7 @@ def check_callers(connections: Sequence[str] | None) -> None:
 
 
 def check_unchecked(reply: int | None, server: str | None) -> None:
-    """Raises UsageError where replies that are not checked do not go with the rest."""
+    """Raise UsageError where `--reply-bytes` (unchecked replies) does not go with the rest."""
     if reply is not None:
         raise UsageError(
             "--reply and --reply-bytes both give the size of a reply: leave out --reply-bytes to "
@@ -39,7 +39,7 @@ def check_unchecked(reply: int | None, server: str | None) -> None:
 
 
 def refuse_with_scenario(named: Iterable[str]) -> None:
-    """Raises UsageError where options are named that a scenario sets."""
+    """Raise UsageError where options are named that a scenario sets."""
     names = ", ".join(_options_of(named))
     if names:
         raise UsageError(f"{names}: a scenario sets this itself; leave these out, or --scenario")
@@ -48,7 +48,7 @@ def refuse_with_scenario(named: Iterable[str]) -> None:
 def _options_of(names: Iterable[str]) -> list[str]:
     names = list(names)
     if "checks_replies" in names:
-        # One option, which says both.
+        # The option `--reply-bytes` sets both.
         names = [name for name in names if name != "reply_bytes"]
     known = {
         "strategies": "--strategy",
@@ -66,7 +66,7 @@ def _options_of(names: Iterable[str]) -> list[str]:
 
 
 def check_cross_check(others: dict[str, object], shape: dict[str, Any]) -> None:
-    """Raises UsageError where options are named that `--cross-check` sets."""
+    """Raise UsageError where options are named that `--cross-check` sets."""
     named = [name for name, value in others.items() if value is not None]
     named += [name for name in shape if name not in _SIZES]
     if named:
@@ -82,7 +82,7 @@ def check_cross_check(others: dict[str, object], shape: dict[str, Any]) -> None:
 
 
 def cross_checked(shape: dict[str, Any]) -> dict[str, Any]:
-    """One native caller on one connection, a write for each request, replies as long."""
+    """The shape of a cross-check: one native caller, a write per request, replies as long."""
     size = shape.get("request_bytes", shape.get("reply_bytes", _CROSS_CHECK_BYTES))
     return shape | {
         "runtimes": ["native"],
@@ -95,9 +95,9 @@ def cross_checked(shape: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_backlogs(asked: RrOptions) -> None:
-    """Raises UsageError where the kernel would not keep to a backlog.
+    """Raise UsageError where the kernel would not keep to a backlog.
 
-    It is asked in a network like that of the runs: a new one has settings of its own.
+    The kernel is asked in a private network, as in the runs: a new one has settings of its own.
     """
     with private_network() as network, network.entered():
         longest = longest_backlog()

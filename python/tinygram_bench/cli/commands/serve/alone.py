@@ -1,4 +1,4 @@
-"""What the commands of `tinygram serve` share: a server alone, until it is told to stop."""
+"""What the commands of `tinygram serve` share: a lone server, which runs until told to stop."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ def serve_alone(
     """Let the server that `listen` makes serve until Ctrl-C or SIGTERM, then print its counters.
 
     `listen` gets the congestion control of the server's connections, which is CUBIC where none was
-    asked for; what takes its place is told. `serve` gets the server and a descriptor that is
-    readable when it is to stop, and returns the counters. Raises KeyboardInterrupt at the end, and
-    UsageError where `port` or the congestion control is not available.
+    asked for; if the kernel denies CUBIC, what takes its place is told on stderr. `serve` gets the
+    server and a descriptor that becomes readable when the server is to stop, and returns the
+    counters. Raises KeyboardInterrupt at the end, and UsageError where `port` or the congestion
+    control is not available.
     """
     control = permitted_congestion_control(asked_congestion_control)
     try:
@@ -60,7 +61,7 @@ def serve_alone(
 
 @contextmanager
 def _stopped_by_signal() -> Iterator[int]:
-    """A descriptor that is readable once Ctrl-C or SIGTERM has come, which do nothing else."""
+    """A descriptor that becomes readable on Ctrl-C or SIGTERM, which have no other effect."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         theirs.setblocking(False)

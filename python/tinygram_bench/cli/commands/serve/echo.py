@@ -19,7 +19,7 @@ from tinygram_bench.workloads.echo.servers import server as server_named
 
 _MAX_BUFFER_BYTES = 16 << 20
 _MAX_MESSAGE_BYTES = 16 << 20
-"""The most that a connection may make the server keep."""
+"""The longest buffer and message that a connection can make the server keep."""
 _NATIVE = server_named("native", "tinygram", "epoll")
 
 

@@ -143,7 +143,7 @@ def serve_hosts(
 
 
 def _serve(listener: socket.socket, limits: Limits, known: keys.Keys | None) -> ExitCode:
-    """Serve until Ctrl-C or SIGTERM."""
+    """Serve until Ctrl-C or SIGTERM; returns the status."""
 
     async def run() -> None:
         task = asyncio.current_task()

@@ -1,4 +1,4 @@
-"""What does not go together in `tinygram stream`; each refusal names the remedy."""
+"""Options that do not go together in `tinygram stream`; each error names the remedy."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def directions_of(
     only_forward: Mapping[str, object],
     alone: Mapping[str, object],
 ) -> tuple[Direction, ...]:
-    """Which ends send. Raises UsageError with options that are for one direction.
+    """The directions in which messages are sent. Raises UsageError for options of one direction.
 
-    `only_forward`: those for a sender at the near end; `alone`: those that go without slices, or
-    with one curve for each way.
+    `only_forward`: options for a sender at the near end; `alone`: options that exclude slices, or
+    that need one curve for each way.
     """
     refuse(
         is_reverse and is_bidirectional,
@@ -46,7 +46,7 @@ def directions_of(
 
 
 def check_bytes_at_once(asked: StreamOptions) -> None:
-    """Raises UsageError where the messages of all producers, or connections, are too many bytes."""
+    """Raise UsageError where the messages of all producers, or connections, are too many bytes."""
     most_bytes = asked.message_bytes.max
     producers, connections = max(asked.producers), max(asked.connections)
     refuse(
@@ -62,7 +62,7 @@ def check_bytes_at_once(asked: StreamOptions) -> None:
 
 
 def check_slices_told(plan: Plan) -> None:
-    """Raises UsageError where a sender on another host cannot be told as many slices."""
+    """Raise UsageError where a sender on the far host cannot be told as many slices."""
     for case in plan.cases:
         asked = StreamParameters.of(case)
         if asked.direction != "reverse" or asked.slice_ns is None:

@@ -19,7 +19,7 @@ class Spent(Struct, frozen=True):
 
 
 class Part(Struct, frozen=True):
-    """What one part has to do with it, in µs: the medians of both cases, and case − baseline."""
+    """One part of a difference, in µs: the medians of both cases, and case − baseline."""
 
     baseline_us: float
     case_us: float
@@ -27,10 +27,10 @@ class Part(Struct, frozen=True):
 
 
 class Account(Struct, frozen=True):
-    """Case − baseline, in µs a message or a call; each figure from the rounds that both have.
+    """Case − baseline, in µs per message or call; each figure from the rounds that both have.
 
     `baseline_us` and `case_us`: the medians of these rounds, in all. `unexplained`: what the parts
-    leave; its median and those of the parts add up to the difference's.
+    leave over; its median and those of the parts add up to the difference's.
     """
 
     baseline_us: float
@@ -53,10 +53,10 @@ class Account(Struct, frozen=True):
 def account(
     baseline: Mapping[int, Spent], case: Mapping[int, Spent], looks: int = 1
 ) -> Account | None:
-    """The account of two cases, by round → what its run spent.
+    """The account of two cases, each given as round → what its run spent.
 
-    A part is one that every run has. None where no round has both, or where the interval of the
-    difference encloses 0. `looks`: those of the plan.
+    It has the parts that every run has. None where no round has both, or where the interval of the
+    difference encloses 0. `looks`: at how many looks the plan may end.
     """
     rounds = [number for number in case if number in baseline]
     if not rounds:

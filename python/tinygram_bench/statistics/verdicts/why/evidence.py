@@ -1,4 +1,4 @@
-"""What was counted of a case, a message: evidence beside the parts of an account."""
+"""What was counted of a case, per message: evidence beside the parts of an account."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tinygram_bench.statistics.workloads import WORKLOADS
 class Evidence(Struct, frozen=True):
     """Medians over the rounds; None where a count is not known in each of them.
 
-    A message, or call: `writes`, `waits`, `segments` with data. Shares: `unsent_time`, of the time
-    until an arrival, for which bytes waited in the kernel to be sent; `unsent_samples`, of the
+    Per message, or call: `writes`, `waits`, `segments` with data. Shares: `unsent_time`, of the
+    time until an arrival, for which bytes waited in the kernel to be sent; `unsent_samples`, of the
     samples in which the kernel held bytes that it had not sent; `unsent_writes`, of the writes
-    after which it did; of the segments with data that the near host sent over a link, those that
-    left `after_arrival`, within 0.1 ms after a packet came in, and those that left `alone`, when
-    all data before had been acknowledged. A thousand messages: `delayed_acks`, and `switches` to
-    the threads that send or call, in slices.
+    after which the kernel held such bytes; of the segments with data that the near host sent over a
+    link, those that left `after_arrival`, within 0.1 ms after a packet came in, and those that left
+    `alone`, when all data before had been acknowledged. Per thousand messages: `delayed_acks`, and
+    `switches` to the threads that send or call, in slices.
     """
 
     writes: float | None
@@ -37,7 +37,7 @@ class Evidence(Struct, frozen=True):
 
 
 def evidence_of(case: Case, runs: Sequence[Run]) -> Evidence:
-    """`runs`: the good ones of the case."""
+    """What was counted of a case; `runs`: its good runs."""
     unit = WORKLOADS[case.workload].unit
 
     def share(top: str, bottom: str, scale: float = 1.0) -> float | None:

@@ -19,8 +19,9 @@ DIFFERENT = ("faster", "slower")
 class Why(Struct, frozen=True):
     """Why a case differs from its baseline.
 
-    `verdicts`: on the figures in which they are shown to differ, in the order of the result. `cpu`
-    and `arrival`: the accounts, None where there is nothing to explain or nothing was measured.
+    `verdicts`: those on the figures in which the two are shown to differ, in the order of the
+    result. `cpu` and `arrival`: the accounts, None where there is nothing to explain or nothing was
+    measured.
     """
 
     baseline: Case
@@ -35,8 +36,8 @@ class Why(Struct, frozen=True):
 def whys_of(result: Result) -> tuple[Why, ...]:
     """Every compared pair that is shown to differ in some figure, in the order of the verdicts.
 
-    Also those of which nothing can be said, without accounts of their times: what was counted, of a
-    busy host too, is evidence.
+    Pairs of which nothing can be said are among them, without accounts of their times: what was
+    counted is evidence, on a busy host too.
     """
     cases = {case.case_id: case for case in result.plan.cases}
     runs: dict[str, list[Run]] = {case_id: [] for case_id in cases}

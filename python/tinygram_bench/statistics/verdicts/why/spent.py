@@ -21,13 +21,13 @@ CPU_PARTS = {
 }
 """Part of the CPU time of the sender, or of the server under test → its counter."""
 _INSTEAD = {"unsent": {"rest"}, "unread": {"server", "server_core"}}
-"""What waits in the kernel's queues → parts that were counted, which have a share of it."""
+"""A part that waits in the kernel's queues → counted parts that include some of that wait."""
 LEAST_SAMPLES = 20
 """The fewest samples of the kernel's queues that say how long bytes waited in them."""
 
 
 def cpu_spent(case: Case, run: Run) -> Spent | None:
-    """CPU time of the sender, or server, a message; None where calls were not timed."""
+    """The CPU time of the sender, or server, per message; None where calls were not timed."""
     messages = run.counters.get(WORKLOADS[case.workload].unit)
     total_ns = run.counters.get("cpu_ns")
     if not messages or total_ns is None:
@@ -43,9 +43,9 @@ def cpu_spent(case: Case, run: Run) -> Spent | None:
 def arrival_spent(case: Case, run: Run) -> Spent | None:
     """The mean time until an arrival, and where it was spent; None where it was not measured.
 
-    Flat out there is none: the time is that of the queue. A hold is that of a message; what waits
-    in the kernel is known where its queues were sampled (`--probe`), by Little's law: bytes that
-    wait ÷ bytes a second.
+    A flat-out stream has none: its time is that of the queue. A hold is counted per message;
+    waiting in the kernel is known where its queues were sampled (`--probe`), by Little's law: bytes
+    that wait ÷ bytes per second.
     """
     total = _mean(run, WORKLOADS[case.workload].time)
     if total is None or (case.workload == "stream" and case.is_flat_out):
@@ -75,7 +75,7 @@ def _of_a_call(run: Run) -> dict[str, float]:
 
     `rest`: from the first part of a request to its last, at the server: a write that waits for an
     acknowledgement of the one before is in it. `callers`, `server`: CPU time. `callers_core`,
-    `server_core`: that they could have run and had no core, from their wake-up on.
+    `server_core`: the time that they could have run and had no core, from their wake-up on.
     """
     parts = {
         "rest": ("server_rest_ns", "server_requests"),
@@ -92,7 +92,7 @@ def _of_a_call(run: Run) -> dict[str, float]:
 
 
 class _Mean(NamedTuple):
-    """The mean of a histogram, in µs, and of how many values it is."""
+    """The mean of a histogram, in µs, and the number of its values."""
 
     us: float
     of: int
@@ -110,15 +110,15 @@ def _mean(run: Run, name: str) -> _Mean | None:
 
 @lru_cache(maxsize=1 << 13)
 def _mean_of(text: str) -> _Mean | None:
-    """The same of a histogram as a run has it: each pair of a case asks for it again."""
+    """The same of a histogram in base64, cached: each pair of a case asks for it again."""
     histogram = Histogram.from_base64(text)
     return _Mean(histogram.mean_ns / 1e3, histogram.count) if histogram.count else None
 
 
 def _waited_us(run: Run, queue: str, sent: str) -> float | None:
-    """How long a byte waited in a queue on average; `sent`: the bytes that went through it.
+    """How long a byte waited in a queue on average, in µs; `sent`: the bytes that went through it.
 
-    None where it was not sampled often enough, or connections ended meanwhile.
+    None where the queue was not sampled often enough, or connections ended meanwhile.
     """
     samples = run.samples
     if samples is None or not {queue, sent} <= samples.columns.keys():

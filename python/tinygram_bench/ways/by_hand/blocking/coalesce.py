@@ -10,7 +10,7 @@ from tinygram_bench.ways.runtimes import MAX_BATCH_BYTES, Way
 
 
 def send(sock: socket.socket, bursts: Bursts, way: Way) -> None:
-    """Strategy `coalesce`: the wait for more messages ends when the batch's time does."""
+    """Strategy `coalesce`: the wait for more messages ends when the batch's hold does."""
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     hold_ns = way.strategy.hold_ns or 0
     batch: list[bytes] = []

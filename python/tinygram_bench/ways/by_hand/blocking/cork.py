@@ -9,7 +9,7 @@ from tinygram_bench.ways.runtimes import Way
 
 
 def send(sock: socket.socket, bursts: Bursts, way: Way) -> None:
-    """Strategy `cork`: around each burst; flat out around the whole stream."""
+    """Strategy `cork`: cork around each burst; flat out, around the whole stream."""
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if way.is_flat_out:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)

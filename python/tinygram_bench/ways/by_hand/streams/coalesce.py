@@ -12,7 +12,7 @@ from tinygram_bench.ways.runtimes import MAX_BATCH_BYTES, Way
 
 
 async def send(writer: asyncio.StreamWriter, bursts: AwaitableBursts, way: Way) -> None:
-    """Strategy `coalesce`: the wait for more messages ends when the batch's time does."""
+    """Strategy `coalesce`: the wait for more messages ends when the batch's hold does."""
     set_option(writer, socket.TCP_NODELAY, 1)
     hold_ns = way.strategy.hold_ns or 0
     batch: list[bytes] = []

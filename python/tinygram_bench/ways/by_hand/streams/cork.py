@@ -11,7 +11,7 @@ from tinygram_bench.ways.runtimes import Way
 
 
 async def send(writer: asyncio.StreamWriter, bursts: AwaitableBursts, way: Way) -> None:
-    """Strategy `cork`: around each burst; flat out around the whole stream."""
+    """Strategy `cork`: cork around each burst; flat out, around the whole stream."""
     set_option(writer, socket.TCP_NODELAY, 1)
     if way.is_flat_out:
         set_option(writer, socket.TCP_CORK, 1)

@@ -12,7 +12,7 @@ from tinygram_bench.ways.runtimes import MAX_BATCH_BYTES, Way
 
 
 async def send(writer: asyncio.StreamWriter, bursts: AwaitableBursts, way: Way) -> None:
-    """Strategy `timer`: the loop decides when the time has passed."""
+    """Strategy `timer`: the event loop's timer decides when the hold is over."""
     set_option(writer, socket.TCP_NODELAY, 1)
     loop = asyncio.get_running_loop()
     hold_ns = way.strategy.hold_ns or 0

@@ -1,7 +1,8 @@
 """The servers under test: declared here, once.
 
-To add a server: a module with `serve(service)`, which listens, says so, and serves until it is
-ended; and a line in SERVERS. One that several runtimes or implementations share is one module.
+To add a server, write a module with `serve(service)`, which listens, says so, and serves until it
+is ended; and add a line to SERVERS. Servers of several runtimes or implementations may share a
+module.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ class Server(Row, Struct, frozen=True):
 
     `per_read`, `per_message`: the strategies that run unless others are asked for, by the way of
     replying. With replies per read every strategy makes one write of each read, so most servers
-    have one. `is_default` false: it waits until its implementation is asked for. `has_buffer`:
-    whether it reads into a buffer of the size that is asked for, and not of the event loop's own.
-    `has_tls`: whether it can encrypt. `imports`: what it alone of its module's servers uses, beside
-    what it `requires`.
+    have one. `is_default` false: the server runs only where its implementation is asked for.
+    `has_buffer`: whether it reads into a buffer of the size that is asked for, instead of the event
+    loop's own. `has_tls`: whether it can encrypt. `imports`: modules that it alone of its module's
+    servers uses, beside those that it `requires`.
     """
 
     runtime: str
@@ -48,7 +49,7 @@ class Server(Row, Struct, frozen=True):
     imports: tuple[str, ...] = ()
 
     def load(self) -> Serve:
-        """It, when all that it uses is imported: what comes later is not among what is frozen."""
+        """Its `serve`, after importing all that it uses: later imports would not be frozen."""
         for name in (*self.requires, *self.imports):
             importlib.import_module(name)
         module = importlib.import_module(f"{__name__}.{self.module}")
@@ -71,7 +72,7 @@ def _event_loop_servers(runtime: str, requires: tuple[str, ...] = ()) -> tuple[S
         return Server(
             *(runtime, "stdlib", name, module, *_BY_HAND, has_buffer),
             requires=requires,
-            # `loop.sock_sendall` writes to the kernel itself.
+            # `loop.sock_sendall` writes to the kernel directly, without TLS.
             has_tls=name != "sock",
         )
 

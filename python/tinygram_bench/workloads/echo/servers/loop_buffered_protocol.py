@@ -10,12 +10,13 @@ from tinygram_bench.workloads.echo.servers.service import Service
 
 
 class Echo(asyncio.BufferedProtocol):
-    """One connection; it reads no more while its replies are not taken."""
+    """One connection; it stops reading while its replies are not taken."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self._replies = service.replies()
-        # A slice of a bytearray is a copy, into which asyncio's TLS would read all but one record.
+        # A slice of a bytearray would be a copy, into which asyncio's TLS would read all but one
+        # record.
         self._buffer = memoryview(bytearray(service.buffer_bytes))
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -26,7 +27,7 @@ class Echo(asyncio.BufferedProtocol):
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Send back what was read: a copy, for the transport may keep it beyond the next read."""
+        """Send back what was read: a copy, as the transport may keep it beyond the next read."""
         for reply in self._replies(bytes(self._buffer[:nbytes])):
             self._transport.write(reply)
 

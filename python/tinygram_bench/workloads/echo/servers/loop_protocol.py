@@ -10,7 +10,7 @@ from tinygram_bench.workloads.echo.servers.service import Service
 
 
 class Echo(asyncio.Protocol):
-    """One connection; it reads no more while its replies are not taken."""
+    """One connection; it stops reading while its replies are not taken."""
 
     def __init__(self, service: Service) -> None:
         self._service = service

@@ -16,9 +16,9 @@ def serve(service: Service) -> None:
 
 
 class _Connection(asyncio.StreamReaderProtocol):
-    """What asyncio.start_server makes of a connection, unless that is another program's.
+    """What asyncio.start_server makes of a connection, unless it is a stranger's.
 
-    That is asked before anything is read: the task of a connection may begin later.
+    This is checked before anything is read: the task of a connection may begin later.
     """
 
     def __init__(self, service: Service, echo: _Echo) -> None:

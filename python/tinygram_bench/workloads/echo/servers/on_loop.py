@@ -1,6 +1,7 @@
 """What the servers on event loops have in common: their loop, and how it accepts and encrypts.
 
-It imports what they use before they serve, for a server freezes what there is then (../server.py).
+It imports what they use before they serve, because a server then freezes what there is
+(../server.py).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def run(service: Service, serving: Coroutine[Any, Any, None]) -> None:
 
 
 def _make_loop(order: ServerOrder) -> asyncio.AbstractEventLoop:
-    """The library's is the same but for its transports."""
+    """The order's event loop; the library's differs only in its transports."""
     base = loop_factory(order.runtime)
     if order.implementation == "tinygram":
         # Imported when the server was loaded; others start without it.
@@ -37,9 +38,9 @@ def _make_loop(order: ServerOrder) -> asyncio.AbstractEventLoop:
 
 
 async def serve_protocols(service: Service, make_protocol: MakeProtocol) -> None:
-    """Serve on the running loop, for ever; the transports are those of the implementation.
+    """Serve forever on the running loop; the transports are those of the implementation.
 
-    A loop that accepts a connection begins TLS with its first byte; a token comes before.
+    A loop that accepts a connection begins TLS with the first byte, but a token comes before that.
     """
     order = service.order
     if not service.asks_at_accept:
@@ -53,7 +54,7 @@ async def serve_protocols(service: Service, make_protocol: MakeProtocol) -> None
 async def _serve_accepted(
     service: Service, listener: socket.socket, make_protocol: MakeProtocol
 ) -> None:
-    """What the loop accepts."""
+    """Serve connections that the loop accepts."""
     loop = asyncio.get_running_loop()
     if service.order.implementation == "aiofastnet":
         import aiofastnet
@@ -69,7 +70,7 @@ async def _serve_accepted(
 
 
 async def _serve_uvloop(service: Service, make_protocol: MakeProtocol) -> None:
-    """What is accepted here, since uvloop's server asks no socket of Python's."""
+    """Serve connections that are accepted here, since uvloop's server calls no Python socket."""
     loop = asyncio.get_running_loop()
     listener = service.listening()
     listener.setblocking(False)
@@ -88,12 +89,12 @@ async def _serve_uvloop(service: Service, make_protocol: MakeProtocol) -> None:
                 handshakes.create_task(encrypt(sock))
             else:
                 sock.close()
-                # Others have their turn, however many strangers there are.
+                # Let other connections have their turn, however many strangers there are.
                 await asyncio.sleep(0)
 
 
 class _KnownAlone(Listener):
-    """Hands over no connection of a stranger, whoever accepts."""
+    """A listener that never hands over a stranger's connection, whoever accepts."""
 
     def accept(self) -> tuple[socket.socket, tuple[str, int]]:
         return self.accept_known()

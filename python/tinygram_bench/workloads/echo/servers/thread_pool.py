@@ -35,7 +35,8 @@ def _serve_one(service: Service, sock: socket.socket, echo: Echo) -> None:
         stack.enter_context(sock)
         stack.enter_context(suppress(ConnectionError))  # The client has left.
         if service.tls is not None:
-            # The context has brought it; a server that does not encrypt starts without.
+            # The TLS context has imported it already; a server that does not encrypt starts without
+            # it.
             import ssl
 
             sock.settimeout(_HANDSHAKE_S)
@@ -48,13 +49,13 @@ def _serve_one(service: Service, sock: socket.socket, echo: Echo) -> None:
         if service.order.implementation == "tinygram":
             out = tinygram.CoalescingSocket(sock, strategy=service.order.strategy)
             send = stack.enter_context(out).send
-        # The library has made its own descriptor by now, so that its writes are counted too.
+        # Only now, when the library has made its own descriptor, are its writes counted, too.
         service.accepted(sock)
         echo(service, sock, send)
 
 
 def _end_with_failure(served: Future[None]) -> None:
-    """End the process when a thread has failed, or the client would wait for its replies."""
+    """End the process when a thread has failed; otherwise the client would wait for its replies."""
     failure = served.exception()
     if failure is not None:
         print(f"{type(failure).__name__}: {failure}", file=sys.stderr, flush=True)

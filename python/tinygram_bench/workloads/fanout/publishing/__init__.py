@@ -1,7 +1,7 @@
 """The publishers under test: declared here, once.
 
-To add one: a module with `publish(job)`, which makes its connections of `job.sockets`, warms up,
-publishes in slices and ends its connections (job.py); and a line in PUBLISHERS.
+To add one, write a module with `publish(job)`, which makes its connections of `job.sockets`, warms
+up, publishes in slices and ends its connections (job.py); and add a line to PUBLISHERS.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """An event loop that writes each message on every connection, as programs do.
 
-On the transports of protocols, or the writers of streams; on the library's loop the same program.
-By hand with `tick` what is due together is joined once, and that is written on every connection.
+It writes on the transports of protocols or the writers of streams; on the library's loop it is the
+same program. By hand with `tick`, messages that are due together are joined once, and the whole is
+written on every connection.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def publish(job: Job) -> None:
 
 
 class _StreamEnd(asyncio.StreamReaderProtocol):
-    """The protocol of streams, which tells the same beside what it does."""
+    """The protocol of streams, which also tells `Ends` what happens to its connection."""
 
     def __init__(self, subscriber: int, ends: Ends) -> None:
         self.reader = asyncio.StreamReader()
@@ -124,11 +125,11 @@ async def _connected(job: Job, ends: Ends, number: int, sock: socket.socket) -> 
 
 
 async def due(job: Job, begin: Begin, ends: Ends) -> AsyncIterator[Sequence[int]]:
-    """When the publications are due that are published in this iteration, CLOCK_MONOTONIC.
+    """Yields when the publications of each iteration are due, in ns of CLOCK_MONOTONIC.
 
-    With a pace all whose time has come: where a pass over all connections takes longer than the
-    time between two publications, a program finds several. Without one as many as there are at a
-    time, as soon as those before them were handed over, in the open part of each slice.
+    With a pace, these are all whose time has come: where a pass over all connections takes longer
+    than the time between two publications, there are several. Without one, they are a burst, as
+    soon as those before were handed over, in the open part of each slice.
     """
     order, slices = job.order, begin.slices
     alarm = _Alarm()

@@ -32,6 +32,6 @@ def publish(job: Job) -> None:
     )
     job.published(count)
     for sock in job.sockets:
-        # The ring has references of its own, which would put the end off.
+        # The ring has references of its own, which would delay the end.
         sock.shutdown(socket.SHUT_WR)
         sock.close()

@@ -1,4 +1,4 @@
-"""Callers: one file per runtime. To add one: a module with `Callers`, and a line in RUNTIMES.
+"""Callers: a file per runtime. To add one, write a module with `Callers`, and a line in RUNTIMES.
 
 `Callers(order, content)` connects and warms up; its `run(start)` calls and returns a Tally. Both
 raise CallError or OSError.
@@ -25,9 +25,9 @@ from tinygram_bench.ways.runtimes import LIBRARY as OF_LIBRARY
 from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, SliceTally, Span, Start
 
 BY_HAND = ("nagle", "nodelay")
-"""Strategies of callers that write by hand."""
+"""The strategies of callers that write by hand."""
 LIBRARY = tuple(text for text in OF_LIBRARY if text not in BY_HAND)
-"""Strategies of the library below callers on event loops."""
+"""The library's strategies, for callers on event loops above it."""
 
 
 class Runtime(Row, Struct, frozen=True):
@@ -50,7 +50,7 @@ RUNTIMES = {
     **_ON_LOOPS,
     "native": Runtime("native_callers"),
 }
-"""A blocking thread for each caller; a task with streams, on two loops; a thread in Rust.
+"""A blocking thread for each caller; a task with streams, on two loops; native threads.
 
 uvloop joins what is written in one iteration of its loop, as the library does: several sends for a
 request are then one write."""
@@ -59,17 +59,18 @@ ON_MANY = {
     "native": Runtime("native_callers"),
     f"native/{IO_URING}": Runtime("native_callers", requires=(IO_URING,)),
 }
-"""Those that have many connections without a thread for each; native ones by epoll or io_uring."""
+"""Runtimes that have many connections without a thread for each; native ones by epoll or
+io_uring."""
 
 LOOK_EVERY = 16
-"""Before every 16th call a caller looks for a reply that came too early.
+"""Before one in this many calls a caller looks for a reply that came too early.
 
-Native callers do the same (caller.rs). On a shared connection all replies are read at once, and
-each early one is found.
+Native callers do the same (caller.rs). On a shared connection, replies are read as they come, so
+that each early one is found.
 """
 Parts = list[list[bytes]]
 InSlices = Iterable[tuple[Span, int, Sequence[CallTimes]]]
-"""The calls of a caller in each slice, and when it came there."""
+"""For each slice of a caller: its span, when the caller came there, and its calls."""
 
 
 class CallError(Exception):
@@ -77,9 +78,9 @@ class CallError(Exception):
 
 
 class Tally(Struct):
-    """The callers' results; times in ns. `callers_time_ns`: each from start to its last reply.
+    """The callers' results; times in ns. `callers_time_ns`: the sum from start to each last reply.
 
-    `slices`: of each slice, where they took turns; `call` then has the calls of these alone.
+    `slices`: results of each slice, where cases took turns; `call` then has only their calls.
     """
 
     calls: int = 0
@@ -99,7 +100,7 @@ class Tally(Struct):
     def record_slices(self, of_each: Iterable[InSlices]) -> None:
         """Count what each caller did in the same slices.
 
-        It is done when the last of them is over: between its slices a case rests.
+        This is done when the last slice is over: between its slices a case rests.
         """
         self.slices += merged_slices(map(self._counted, of_each))
 
@@ -144,7 +145,7 @@ class Tally(Struct):
         return found
 
     def after_warm_up(self, keeps_connects: bool) -> Tally:
-        """A new tally, which counts only the connections that stay, and not their time."""
+        """A new tally, which keeps only the connect times of connections that stay."""
         return Tally(connect=self.connect) if keeps_connects else Tally()
 
     def counters(self) -> dict[str, int]:
@@ -176,10 +177,10 @@ class Callers(Protocol):
 
     @property
     def warm_up_call_ns(self) -> int:
-        """How long a call took in the warm-up on average; 0 where there was none."""
+        """The mean time of a call in the warm-up, in ns; 0 where there was none."""
 
     def run(self, start: Start) -> Tally:
-        """Let them call; what they found."""
+        """Let the callers call; return what they found. Raises CallError or OSError."""
 
 
 def prepared(order: CallOrder, content: CallContent) -> Callers:
@@ -209,19 +210,19 @@ def unconnected(order: CallOrder) -> socket.socket:
 
 @lru_cache(maxsize=1)
 def context_for(certificate: str | None) -> ssl.SSLContext | None:
-    """What a connection is encrypted with, made once for all callers of a process."""
+    """The TLS context of connections, made once for all callers of a process; None: no TLS."""
     return None if certificate is None else client_context(certificate)
 
 
 def early_bytes(sock: socket.socket, most: int) -> int:
-    """How many bytes can be read now, decrypted or not, which stay there. Raises OSError.
+    """How many bytes can be read now, decrypted or not; they are left there. Raises OSError.
 
-    The socket has no time limit: it blocks, or does not.
+    The socket must have no timeout: it either blocks or does not.
     """
     if isinstance(sock, ssl.SSLSocket) and sock.pending():
         return sock.pending()
     try:
-        # An encrypted connection takes no flags: what its socket holds is records.
+        # An SSLSocket takes no flags, so its plain socket is asked, which holds records.
         return len(socket.socket.recv(sock, most, socket.MSG_PEEK | socket.MSG_DONTWAIT))
     except BlockingIOError:
         return 0

@@ -40,7 +40,7 @@ from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, Span, Start
 
 _Act = Coroutine[Any, Any, None]
 _AT_A_TIME = 64
-"""Connections that are made at a time, so few that no backlog overflows."""
+"""How many connections are made at a time: so few that no backlog overflows."""
 
 
 class Callers:
@@ -63,7 +63,7 @@ class Callers:
         return sum(caller.warm_up_call_ns for caller in self._callers) // len(self._callers)
 
     def run(self, start: Start) -> Tally:
-        """Let them call; returns their results. Raises CallError or OSError."""
+        """Let the callers call; return their results. Raises CallError or OSError."""
         _run(self._runner, self._call(start))
         self._tally.record_slices(caller.in_slices for caller in self._callers)
         if self._line is not None:
@@ -82,7 +82,8 @@ class Callers:
             if self._line is not None:
                 self._line.reading = asyncio.create_task(self._line.read())
             for first in range(0, len(self._callers), _AT_A_TIME):
-                # With its first call each of them has been accepted before the next ones connect.
+                # After their first call, all of them have been accepted before the next ones
+                # connect.
                 some = self._callers[first : first + _AT_A_TIME]
                 await _together(some, lambda caller: caller.connect())
             await _together(self._callers, lambda caller: caller.warm_up())
@@ -102,7 +103,7 @@ async def _together(callers: Iterable[Caller], act: Callable[[Caller], _Act]) ->
 
 
 async def _until(at_ns: int) -> None:
-    """Sleep until then: uvloop's timers count milliseconds, and ring up to one too early."""
+    """Sleep until `at_ns`: uvloop's timers count ms, and may ring up to one too early."""
     while (left_ns := at_ns - time.monotonic_ns()) > 0:
         await asyncio.sleep(left_ns / 1e9)
     await asyncio.sleep(0)
@@ -134,7 +135,7 @@ class Connection:
 class Caller:
     """One caller: on a connection of its own, on one for each request, or on a shared one.
 
-    `tally`: of all callers of the loop, but what is in slices.
+    `tally`: shared by all callers of the loop, without what is in slices.
     """
 
     def __init__(
@@ -157,13 +158,13 @@ class Caller:
         self._is_per_request = order.connections == "per-request"
 
     async def connect(self) -> None:
-        """Connect, if it will stay so, and make the first call of the warm-up."""
+        """If the connection is to stay, make it, and the first call of the warm-up."""
         if self._line is None and not self._is_per_request:
             self._connection = await self._connected()
             await self._warm_up(min(1, self._order.warm_up_calls))
 
     async def warm_up(self) -> None:
-        """Make the other calls before the start, as it will call."""
+        """Make the remaining calls of the warm-up, in the same way as later."""
         await self._warm_up(self._order.warm_up_calls - self._calls)
         self._calls = 0
 
@@ -180,9 +181,9 @@ class Caller:
         for span in start.spans:
             await _until(span.start_ns)
             calls: list[CallTimes] = []
-            # Later where a call of the span before has lasted until now.
+            # Later than its start where a call of the previous span has lasted until now.
             arrived_ns = now_ns = max(span.start_ns, now_ns)
-            # It may have slept through its slice, and now another case has its turn.
+            # The caller may have slept through its slice, so that another case has its turn.
             awake_ns = time.monotonic_ns()
             calls_left = -1 if span.calls is None else span.calls
             while max(now_ns, awake_ns) < span.end_ns and calls_left:
@@ -284,7 +285,7 @@ def _new_loop(order: CallOrder) -> asyncio.AbstractEventLoop:
 
 
 async def _introduce(sock: socket.socket, token: bytes | None) -> None:
-    """Bring the token (`introduce`, on a socket that does not block). Raises OSError."""
+    """Send the token, as `introduce` does, on a socket that does not block. Raises OSError."""
     if token is None:
         return
     loop = asyncio.get_running_loop()
@@ -310,17 +311,17 @@ async def connected(order: CallOrder) -> Connection:
             sock=sock, ssl=context, server_hostname=None if context is None else SERVER_NAME
         )
         if context is not None:
-            # The handshake is a part of connecting, and what was brought before it is not.
+            # The handshake is a part of connecting, and the token before it is not.
             connect_ns += time.monotonic_ns() - shaking_ns
             check_agreed(writer.get_extra_info("ssl_object"))
     except OSError as error:
         sock.close()
-        # asyncio has a text of its own; the numbers of TLS's errors are not the kernel's.
+        # asyncio has texts of its own for errors; the numbers of TLS errors are not the kernel's.
         reason = str(error)
         if error.errno and not isinstance(error, ssl.SSLError):
             reason = os.strerror(error.errno)
         raise CallError(f"connecting to {order.host}:{order.port} failed: {reason}") from error
-    # Event loops have switched it on.
+    # Event loops have switched TCP_NODELAY on.
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, order.is_nodelay)
     return Connection(sock, reader, writer, connect_ns)
 
@@ -334,10 +335,11 @@ async def received(reader: asyncio.StreamReader, index: int, length: int) -> byt
 
 
 def _has_buffered(reader: asyncio.StreamReader) -> bool:
-    """Whether a stream holds bytes; it may lose one."""
+    """Whether a stream holds bytes; this may lose one of them."""
     reading = reader.read(1)
     try:
-        # Begin it like a task: with bytes at hand it ends at once, else it waits, and is ended.
+        # Step the coroutine as a task would: with bytes at hand it ends at once; otherwise it
+        # waits, and is closed.
         reading.send(None)
     except StopIteration as ended:
         return bool(ended.value)
@@ -346,7 +348,7 @@ def _has_buffered(reader: asyncio.StreamReader) -> bool:
 
 
 def _run(runner: asyncio.Runner, act: _Act) -> None:
-    """Run it; the first failure of a group of tasks is the one that the others followed from."""
+    """Run `act`; of a group of tasks that failed, the first failure is raised."""
     try:
         runner.run(act)
     except ExceptionGroup as group:

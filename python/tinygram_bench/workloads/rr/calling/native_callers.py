@@ -1,4 +1,4 @@
-"""Native callers: what this machine can do at all."""
+"""Native callers: the limit of what this machine can do."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tinygram_bench.workloads.rr.order import CallOrder, SliceTally, Start
 
 
 class Callers:
-    """A thread each, or one for those that share a connection or have many; without the GIL."""
+    """A thread for each, or one for all that share a connection, or have many; without the GIL."""
 
     def __init__(self, order: CallOrder, content: CallContent) -> None:
         """Connect and warm up. Raises OSError."""
@@ -34,7 +34,7 @@ class Callers:
         return self._callers.warm_up_call_ns
 
     def run(self, start: Start) -> Tally:
-        """Let them call; what they found. Raises OSError."""
+        """Let the callers call; return what they found. Raises OSError."""
         spans = [span.native for span in start.spans]
         counters, call, connect, slices = self._callers.run(spans)
         found = [SliceTally(*each) for each in slices]

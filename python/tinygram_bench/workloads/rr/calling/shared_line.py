@@ -1,4 +1,4 @@
-"""A connection that many threads share: their requests in turn, and a thread that reads for all."""
+"""A connection that many threads share: they send in turn, and one thread reads for all."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Waiter = SimpleQueue[Exception | None]
 
 
 class SharedLine:
-    """At most `depth` of its callers' requests are in flight; replies come in their order."""
+    """At most `depth` requests of the callers are in flight; replies come in the same order."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class SharedLine:
             with self._sending:
                 if self._failure is not None:
                     raise self._failure
-                # Before it is sent: the reply may come before the last send returns.
+                # Added before the request is sent: the reply may come before the last send returns.
                 self._waiting.append(waiter)
                 index = self._sent
                 self._sent += 1

@@ -28,7 +28,7 @@ from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, Start
 
 _FAILURES = (CallError, OSError, MemoryError)
 _STACK_BYTES = 512 << 10
-"""Stack of a caller's thread: a hundred of the usual 8 MiB exceed what a small host permits."""
+"""The stack of a caller's thread: a hundred with the usual 8 MiB exceed a small host's limit."""
 
 
 class Callers:
@@ -45,7 +45,7 @@ class Callers:
         self._has_started = threading.Event()
         self._line = self._shared_line(order, content)
         ready = threading.Semaphore(0)
-        # They warm up at the same time, as they will call.
+        # All callers warm up at the same time, as they will call.
         self._all_connected = threading.Barrier(order.callers)
         self._callers = [
             Caller(order, content, self._parts, self._line) for _ in range(order.callers)
@@ -69,7 +69,7 @@ class Callers:
         return sum(caller.warm_up_ns for caller in self._callers) // calls if calls else 0
 
     def run(self, start: Start) -> Tally:
-        """Let them call; returns their results. Raises CallError or OSError."""
+        """Let the callers call; return their results. Raises CallError or OSError."""
         self._start = start
         self._has_started.set()
         for thread in self._threads:
@@ -93,7 +93,7 @@ class Callers:
             self._all_connected.wait()
             caller.warm_up()
         except threading.BrokenBarrierError:
-            return  # Another one's failure is noted.
+            return  # The failure of another caller is noted already.
         except _FAILURES as failure:
             self._failures.append(failure)
             self._all_connected.abort()
@@ -128,12 +128,12 @@ class Caller:
         self._tally = Tally()
 
     def connect(self) -> None:
-        """Connect, if it will stay so."""
+        """Make the connection, if it is to stay."""
         if self._line is None and not self._is_per_request:
             self._connect()
 
     def warm_up(self) -> None:
-        """Make the calls before the start."""
+        """Make the calls of the warm-up."""
         begun_ns = time.monotonic_ns()
         for _ in range(self._order.warm_up_calls):
             self._call()
@@ -142,15 +142,15 @@ class Caller:
         self._tally = self._tally.after_warm_up(keeps_connects=not self._is_per_request)
 
     def run(self, start: Start, is_stopped: Callable[[], bool]) -> Tally:
-        """Call again and again in each span or until told to stop; returns the results."""
+        """Call again and again in each span or until told to stop; return the results."""
         in_slices = []
         now_ns = 0
         for span in start.spans:
             time.sleep(max(0.0, (span.start_ns - time.monotonic_ns()) / 1e9))
             calls: list[CallTimes] = []
-            # Later where a call of the span before has lasted until now.
+            # Later than its start where a call of the previous span has lasted until now.
             arrived_ns = now_ns = max(span.start_ns, now_ns)
-            # It may have slept through its slice, and now another case has its turn.
+            # The caller may have slept through its slice, so that another case has its turn.
             awake_ns = time.monotonic_ns()
             calls_left = -1 if span.calls is None else span.calls
             while max(now_ns, awake_ns) < span.end_ns and calls_left and not is_stopped():
@@ -211,7 +211,7 @@ def connected(order: CallOrder) -> tuple[socket.socket, int]:
         took_ns = time.monotonic_ns() - begun_ns
         introduce(sock, order.client.token)
         if context is not None:
-            # The handshake is a part of connecting, and what was brought before it is not.
+            # The handshake is a part of connecting, and the token before it is not.
             shaking_ns = time.monotonic_ns()
             sock = encrypted = context.wrap_socket(sock, server_hostname=SERVER_NAME)
             check_agreed(encrypted)
@@ -223,7 +223,7 @@ def connected(order: CallOrder) -> tuple[socket.socket, int]:
 
 
 def received(sock: socket.socket, length: int) -> bytes:
-    """The next `length` bytes; fewer where the peer ends its side before."""
+    """The next `length` bytes; fewer where the peer ends its side before that."""
     data = sock.recv(length)
     if len(data) in (0, length):
         return data

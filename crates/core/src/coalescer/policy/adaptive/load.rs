@@ -3,8 +3,8 @@
 //! Two kinds of load keep a loop busy. The messages of an *open* one have times of their own: an
 //! iteration that lasts twice as long, because a write is in it, finds twice as many of them. Those of
 //! a *closed* one come as fast as the loop lets them: the same number in each iteration, however long it
-//! lasts. Only a closed load gains from waiting for more iterations, since each write that is left out
-//! makes all its messages come sooner; an open one only waits. So iterations with a write in them are
+//! lasts. Only a closed load gains from waiting for more iterations, since all its messages come sooner
+//! for each write that is left out; an open one only waits. So iterations with a write in them are
 //! compared with iterations without one.
 
 /// An average reaches back over this many samples.
@@ -14,18 +14,18 @@ const LONGEST_GAP_NS: u64 = 200_000;
 /// A verdict needs this many samples with and without a write.
 const LEAST_WITH: u32 = 16;
 const LEAST_WITHOUT: u32 = 8;
-/// Where the last verdict was closed, so many without a write are enough after a rest, and a look comes
-/// after this many iterations with a write.
+/// Where the last verdict was closed, this many samples without a write are enough after a rest, and a
+/// look comes after this many iterations with a write.
 const LEAST_WITHOUT_AGAIN: u32 = 4;
 const LOOK_AGAIN: u32 = 2;
-/// An iteration must be longer by this factor with a write in it than without for a verdict.
+/// A load is closed only if iterations with a write are longer by this factor than those without.
 const LEAST_LONGER: f64 = 1.05;
-/// A load is closed where an iteration that is longer by a factor f has fewer than f to this power
-/// times as many messages, and stays so until it has more than f to the other one.
+/// A load is closed where iterations that are longer by a factor f have fewer than f^`CLOSES_BELOW` times
+/// as many messages, and stays closed until they have f^`OPENS_ABOVE` times as many or more.
 const CLOSES_BELOW: f64 = 0.5;
 const OPENS_ABOVE: f64 = 0.75;
-/// A look at an iteration without a write comes after this many with one, and after up to so many
-/// where looks have found that waiting brings nothing.
+/// A look at an iteration without a write comes after `FIRST_LOOK` iterations with one, and after up to
+/// `RAREST_LOOK` where looks have found that waiting brings nothing.
 const FIRST_LOOK: u32 = 8;
 const RAREST_LOOK: u32 = 64;
 /// Before the first look at an iteration without a write, this many with one must be known.
@@ -48,15 +48,15 @@ impl Seen {
     }
 }
 
-/// What is known of the load since the loop rested last, and whether it was closed before.
+/// The load since the loop last rested, as far as it is known, and whether it was closed before.
 #[derive(Debug)]
 pub(super) struct Load {
     with_write: Seen,
     without: Seen,
     is_closed: bool,
-    /// Whether the last verdict was closed, unless the loop has been busy without one since.
+    /// Whether the last verdict was closed, unless the loop has been busy without a verdict since.
     was_closed: bool,
-    /// How many iterations with a write came since the last look, and how many must come.
+    /// How many iterations with a write came since the last look, and how many must come before the next.
     since_look: u32,
     look_after: u32,
     /// Whether an iteration without a write is being looked at.
@@ -76,8 +76,8 @@ impl Load {
         }
     }
 
-    /// The loop has rested: nothing comes as fast as it lets it. A load that was closed needs fewer looks
-    /// to be known again, unless a busy phase ended without a closed verdict.
+    /// The loop has rested, so messages do not come as fast as it lets them. If the load was closed, fewer
+    /// looks are needed to find it so again, unless a busy phase ended without a closed verdict.
     pub(super) fn forget(&mut self) {
         let was_busy = self.with_write.samples >= BEFORE_LOOK;
         let was_closed = self.was_closed && (self.is_closed || !was_busy);
@@ -98,7 +98,7 @@ impl Load {
     }
 
     /// An iteration brought `messages`, the first of them `gap_ns` after the first of the iteration
-    /// before; `has_write`: a write was between the two.
+    /// before; `has_write`: there was a write between the two.
     pub(super) fn note(&mut self, messages: u64, gap_ns: u64, has_write: bool) {
         self.looks = false;
         if gap_ns > LONGEST_GAP_NS {

@@ -38,8 +38,8 @@ impl Connection {
         }
     }
 
-    /// Send messages at an instant, or as fast as they are written; the thread is told, comes and
-    /// writes what is held. Returns how many their sender wrote.
+    /// Send messages at one instant, or as fast as they are written; the thread is told, comes and
+    /// writes what is held. Returns how many messages their sender wrote.
     fn burst(&mut self, burst: u64) -> u64 {
         for written in 0..burst {
             if self.adaptive.on_message(self.moment(None)).is_none() {
@@ -65,7 +65,7 @@ impl Connection {
         burst
     }
 
-    /// Messages come, one each `gap_ns`, that the thread does not come for, until a sender writes them. Returns how
+    /// Messages come, one each `gap_ns`, but the thread does not, until a sender writes them. Returns how
     /// long they were held, and how often a sender has looked.
     fn rescue(&mut self, gap_ns: u64) -> (u64, u64) {
         self.adaptive.on_batch(self.messages);
@@ -92,7 +92,7 @@ impl Connection {
         self.now_ns += ns;
     }
 
-    /// The most messages at a time that are few.
+    /// The largest number of messages at a time that are few.
     fn few(&self) -> u64 {
         (1..).take_while(|&it| self.adaptive.are_few(it)).count() as u64
     }

@@ -16,9 +16,9 @@ use tinygram_core::{Coalescer, Knobs, Strategy};
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// These messages, one by one, or at one go.
+    /// Send messages of these sizes, one by one, or at one go if true.
     Send(Vec<usize>, bool),
-    /// The writing thread comes, if it is to.
+    /// The writing thread comes, if it owes the connection anything.
     Visit,
     /// The peer reads all that there is.
     Read,
@@ -86,7 +86,7 @@ impl Driven {
         }
     }
 
-    /// Each of the messages, until one is not taken; how many were.
+    /// Send each of the messages until one is not taken. Returns how many were.
     fn send(&mut self, sizes: &[usize], at_once: bool) -> usize {
         let mut taken = 0;
         for group in sizes.chunks(if at_once { sizes.len() } else { 1 }) {
