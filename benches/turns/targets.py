@@ -2,9 +2,9 @@
 
 For each load: the same case twice, and with planted differences, sized by a first look at it; so
 the interval of its ratio to itself, and whether what is planted is shown. `--disturbed` measures
-the same while other programs take both cores away. `--alike` has the same case under 25 names,
-with slices enough for figures in each: of these 300 comparisons, how many show a
-difference that is not there.
+the same while other programs take both cores away, `--awake` on cores that do not sleep. `--alike`
+has the same case under 25 names, with slices enough for figures in each: of these 300 comparisons,
+how many show a difference that is not there.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from statistics import median
 
 from msgspec.structs import replace
 from pairs import SEED, show_environment
-from published.pages import fill
+from published.pages import fill, filled
 from turns.cases import BYTES, CONGESTION_CONTROL, ROUNDS, rounds, stream_cases
 from turns.disturbing import disturbed
 
 from tinygram_bench import api
+from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.links import DEFAULT_BACKEND, parse_links, prepare
 from tinygram_bench.model.parameters import StreamParameters, StudySwitches
 from tinygram_bench.model.result import Case, Plan, Run, Summary, Verdict
@@ -40,6 +41,8 @@ from tinygram_bench.workloads.rr.run import Rr
 from tinygram_bench.workloads.stream.run import Stream
 
 _PAIR_S = 60
+_PAIR_ROUNDS = 12
+"""Of the same slices, more rounds make narrower intervals, and cost more starts of processes."""
 _RUNTIMES = ("loop", "threads", "asyncio", "uvloop")
 _LINK = "rtt=1ms"
 _NAMES = 25
@@ -69,15 +72,27 @@ _Rows = Callable[[_Compared], Iterator[Sequence[str]]]
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--disturbed", action="store_true")
+    parser.add_argument("--awake", action="store_true")
     parser.add_argument("--alike", action="store_true")
     parser.add_argument("--only", default="", help="part of the names of the loads to measure")
     parser.add_argument("--page", type=Path)
     asked = parser.parse_args()
+    part = (
+        ", ".join(name for name in ("disturbed", "awake", "alike") if getattr(asked, name))
+        or "idle"
+    )
+    if asked.page is not None:
+        # Before the measurement: it exits where the page has no place for the table.
+        filled(asked.page.read_text(), part, "", asked.page)
     prepare(parse_links([_LINK]), DEFAULT_BACKEND)
-    show_environment(CONGESTION_CONTROL)
-    part = ", ".join(name for name in ("disturbed", "alike") if getattr(asked, name)) or "idle"
-    print(part, flush=True)
-    with disturbed() if asked.disturbed else nullcontext():
+    with (
+        disturbed() if asked.disturbed else nullcontext(),
+        cores_awake() if asked.awake else nullcontext(True) as is_permitted,
+    ):
+        if not is_permitted:
+            raise SystemExit("only root may keep the cores awake")
+        show_environment(CONGESTION_CONTROL)
+        print(part, flush=True)
         if asked.alike:
             table = _measured(
                 ("load", "figure", "shown, of", "cannot say", "allowed"),
@@ -87,7 +102,7 @@ def main() -> int:
             )
         else:
             heads = ("load", "figure", "beside itself", "half width", "planted", "found as")
-            table = _measured(heads, asked.only, _PAIR_S / 2 / ROUNDS, _found)
+            table = _measured(heads, asked.only, _PAIR_S / 2 / _PAIR_ROUNDS, _found)
     if asked.page is not None:
         fill(asked.page, part, table)
     return 0
@@ -114,7 +129,7 @@ def _found(compared: _Compared) -> Iterator[Sequence[str]]:
         figure: _spin_ns(looked_at, figure, share) for figure, share in compared.planted.items()
     }
     cases += [_planted(case, f"#{figure}", spin_ns) for figure, spin_ns in spins_ns.items()]
-    measured = _measure(compared.workload, cases, ROUNDS)
+    measured = _measure(compared.workload, cases, _PAIR_ROUNDS)
     base, again = measured[case.case_id], measured[f"{case.case_id}#again"]
     for figure in Load.of(case).compared_figures:
         beside_itself = _verdict(figure, base, again)
