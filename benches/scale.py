@@ -27,7 +27,7 @@ from tinygram_bench.cluster.conductor import Conductor, Lost
 from tinygram_bench.cluster.order import Measured, Moment
 from tinygram_bench.cluster.shares import shared_out
 from tinygram_bench.model.result import Case, Run
-from tinygram_bench.runs.sliced import percentiles_us
+from tinygram_bench.runs.slice_figures import percentiles_us
 from tinygram_bench.statistics.figures.intervals import figure_of
 from tinygram_bench.workloads.stream.cases import plan_stream
 

@@ -13,7 +13,7 @@ from claim.planned import PlannedRun
 from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import Run
 from tinygram_bench.model.value import Value
-from tinygram_bench.runs.sliced import LATE_US
+from tinygram_bench.runs.slice_figures import LATE_US
 
 FigureName = Literal["sum", "p50", "p99", "cpu", "throughput"]
 """`sum`: mean delay + CPU time of a message; `throughput`: as a cost, the time per message."""

@@ -26,7 +26,7 @@ from turns.cases import CONGESTION_CONTROL, ROUNDS, rounds, stream_cases
 from tinygram_bench.links import DEFAULT_BACKEND, parse_links, prepare
 from tinygram_bench.model.result import Case, Figure, Plan, Run
 from tinygram_bench.model.units import format_duration_ns
-from tinygram_bench.runs import group, sliced, slices
+from tinygram_bench.runs import group, slice_figures, slices
 from tinygram_bench.runs.slices import Slices
 from tinygram_bench.statistics.figures.intervals import figure_of
 from tinygram_bench.statistics.figures.samples import samples_of
@@ -141,7 +141,7 @@ def _seen_whole() -> Iterator[list[Sequence[Sequence[int]]]]:
     def noting(name: str, by_slice_ns: Sequence[Sequence[int]], per_slice: float) -> Any:
         if name == "latency":  # The pacer's errors come by the same function.
             seen.append([list(each) for each in by_slice_ns])
-        return sliced.percentiles_us(name, by_slice_ns, per_slice)
+        return slice_figures.percentiles_us(name, by_slice_ns, per_slice)
 
     with (
         mock.patch.object(slices, "SETTLING_SHARE", 0.0),

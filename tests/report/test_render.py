@@ -27,11 +27,12 @@ from tests.support.plans.sizes import planned as planned_sizes
 from tests.support.printed_report import printed, row, shown
 
 from tinygram_bench.model.result import Result, Run, Unavailable, Warning
-from tinygram_bench.report import REPORTS, render
+from tinygram_bench.report import render
 from tinygram_bench.report.document import Document
 from tinygram_bench.report.loads.winners import closing_sentences
 from tinygram_bench.report.published.stream import published_ways
 from tinygram_bench.report.table import fitted
+from tinygram_bench.report.workloads import REPORTS
 from tinygram_bench.statistics.workloads.loads import way_of
 from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 

@@ -10,8 +10,8 @@ from tests.support.experiments import swept, way
 from tests.support.small_result import RESULT
 
 from tinygram_bench.model.result import Figure, Verdict
-from tinygram_bench.report.rr import rr_document
 from tinygram_bench.report.why import reasons_of, sentence
+from tinygram_bench.report.workloads.rr import rr_document
 from tinygram_bench.statistics.verdicts.why.account import Account, Part
 from tinygram_bench.statistics.verdicts.why.evidence import Evidence
 from tinygram_bench.statistics.verdicts.why.pairs import Why

@@ -101,7 +101,7 @@ class FakeHost:
         ]
         with (
             patch("tinygram_bench.runs.slices.time", fake),
-            patch("tinygram_bench.runs.edges.time", fake),
+            patch("tinygram_bench.processes.cpu_clock.time", fake),
             patch.object(Sched, "read", lambda sched: self._threads(sched.pids)),
         ):
             return used_in_slices(START_NS, cases, inf)

@@ -12,6 +12,7 @@ from tests.support.command import Command, Done, run_once
 
 from tinygram_bench._native import Histogram
 from tinygram_bench.schema import json_schema
+from tinygram_bench.workloads.warnings import strangers_told
 
 SAMPLES = 100
 CELLS = [(size, trips) for size in (1, 10_000, 300_000) for trips in (0, 1, 2)]
@@ -174,6 +175,14 @@ def test_the_help_of_both_commands() -> None:
         program = [sys.executable, "-m", "tinygram_bench", *words]
         shown = subprocess.run(program, capture_output=True, text=True, check=True)
         assert "Usage: tinygram" in shown.stdout
+
+
+def test_one_warning_counts_all_connections_of_strangers() -> None:
+    more = ("server_refused_connections", "server_idle_connections")
+    counters = {"strangers": 2, more[0]: 1, more[1]: None}
+    (warning,) = strangers_told(counters, *more)
+    assert "turned away: 3;" in warning.message
+    assert not list(strangers_told({"strangers": 0, more[0]: 0}, *more))
 
 
 def _trips(count: int) -> str:

@@ -213,7 +213,7 @@ def test_the_kernel_is_asked_whether_it_has_tls(
     answer: OSError | None, said: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tinygram_bench.tls.kernel.socket.socket", lambda *_: Asked(answer))
-    reason = runtimes.KERNEL_TLS.missing()
+    reason = runtimes.LOOP_ON_KERNEL_TLS.missing()
     assert reason == kernel.kernel_tls_refusal()
     if said is None:
         assert reason is None

@@ -17,8 +17,8 @@ from tinygram_bench.host.network.settings import (
     own_congestion_control,
     permitted_congestion_control,
 )
-from tinygram_bench.model.congestion_control import ALLOWED_SYSCTL
 from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.parameters import ALLOWED_SYSCTL
 
 QUICK = {
     "stream": ("--messages", 2_000, "--only", "runtime=loop,strategy=nagle"),

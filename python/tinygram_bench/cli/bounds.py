@@ -1,4 +1,4 @@
-"""Options that have bounds: each is checked here, and the error names the bounds."""
+"""Options of several commands that have bounds: each is checked here, and the error names them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ import socket
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
-from tinygram_bench.links import parse_link
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case, Plan
 from tinygram_bench.model.units import format_duration_ns
-from tinygram_bench.runs.slices import LEAST_MESSAGES, least_held, least_paced_ns
 
 Given = TypeVar("Given")
 Value = TypeVar("Value")
@@ -142,18 +140,6 @@ def takes_turns(slice_ns: int | None, alone: Mapping[str, bool]) -> bool:
     return not given
 
 
-def processes_of_callers(text: str | None, processes: int, each: int) -> tuple[int, int]:
-    """Processes and callers in each, from `2x100`; else the given ones. Raises UsageError."""
-    if text is None:
-        return processes, each
-    match = re.fullmatch(r"([0-9]{1,4})x([0-9]{1,4})", text, re.ASCII)
-    if match is None or not int(match[1]) or not int(match[2]):
-        raise UsageError(
-            f"--callers {text!r} is not PROCESSESxCALLERS, both 1 or more: for example 2x100"
-        )
-    return int(match[1]), int(match[2])
-
-
 def server_address(text: str) -> tuple[str, int]:
     """The IPv4 address and the port of `--server HOST:PORT`. Raises UsageError."""
     host, colon, port = text.rpartition(":")
@@ -192,20 +178,7 @@ def _descriptors(case: Case) -> int:
     return case.connections * (2 if has_two else 1)
 
 
-def check_paced_slices(plan: Plan, slice_ns: int, duration_ns: int) -> None:
-    """Raise UsageError where a slice of a stream holds too few messages, or is too long."""
-    for case in plan.cases:
-        link = parse_link(case.link)
-        trips = f"{LEAST_MESSAGES} round trips of --link {link.text}"
-        check_slice(slice_ns, duration_ns, LEAST_MESSAGES * link.rtt_ns, trips)
-        if case.rate_per_s is not None:
-            burst = case.burst or 1
-            holding = f"{least_held(burst)} at --rate {case.rate_per_s:g}"
-            least_ns = least_paced_ns(case.rate_per_s, burst)
-            check_slice(slice_ns, duration_ns, least_ns, holding)
-
-
-def bounded(plan: Plan) -> Plan:
+def sendable(plan: Plan) -> Plan:
     """Return the plan. Raises UsageError where sending takes far longer than the schedule lasts."""
     for case in plan.cases:
         if case.rate_per_s is None:

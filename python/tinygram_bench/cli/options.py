@@ -33,12 +33,12 @@ from tinygram_bench.links import (
 from tinygram_bench.links.spec import CUSTOM_EXAMPLE, REMOTE
 from tinygram_bench.measurement.resuming import whole_rounds_of
 from tinygram_bench.model import store
-from tinygram_bench.model.congestion_control import DEFAULT_CONGESTION_CONTROL
 from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.parameters import DEFAULT_CONGESTION_CONTROL
 from tinygram_bench.model.result import Plan
 from tinygram_bench.model.store import Destination
 from tinygram_bench.model.units import format_duration_ns
-from tinygram_bench.runs.answering import ANSWER_LIMIT_S
+from tinygram_bench.runs.foreign_server import ANSWER_LIMIT_S
 
 if TYPE_CHECKING:
     from tinygram_bench.cluster.running import ClusterAsked

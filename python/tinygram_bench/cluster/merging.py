@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import EVERY_FIGURE, Case, HostRun, Run, Warning
-from tinygram_bench.runs.sliced import LATE_US
+from tinygram_bench.runs.slice_figures import LATE_US
 from tinygram_bench.statistics.figures.counters import FORMULAS
 from tinygram_bench.statistics.verdicts.doubts import MAX_PACING_ERROR_SHARE
 

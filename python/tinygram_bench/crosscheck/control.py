@@ -8,8 +8,8 @@ from tinygram_bench.host.network.settings import (
     permitted_congestion_control,
     set_congestion_control,
 )
-from tinygram_bench.model.congestion_control import UNPACED_CONGESTION_CONTROLS
 from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.parameters import UNPACED_CONGESTION_CONTROLS
 
 
 def common_congestion_control(asked: str | None) -> str:

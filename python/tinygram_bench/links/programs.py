@@ -24,8 +24,8 @@ from tinygram_bench.links.backends import Backend
 from tinygram_bench.links.facts import described
 from tinygram_bench.links.link import FAR_VARIABLE, Link
 from tinygram_bench.links.spec import LinkSpec
-from tinygram_bench.model.congestion_control import ALLOWED_SYSCTL, UNPACED_CONGESTION_CONTROLS
 from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.parameters import ALLOWED_SYSCTL, UNPACED_CONGESTION_CONTROLS
 from tinygram_bench.processes.workers import RunError
 
 _LISTEN_LIMIT_S = 2.0

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 
 Direction = Literal["forward", "reverse"]
 """Which way a stream goes: from the near end to the far one, or the other way."""
+DEFAULT_CONGESTION_CONTROL = "cubic"
+UNPACED_CONGESTION_CONTROLS = (DEFAULT_CONGESTION_CONTROL, "reno")
+"""The congestion controls tried, in this order, where the user names none. BBR is not among them:
+it would pace, at a rate that it has not measured yet."""
+ALLOWED_SYSCTL = "net.ipv4.tcp_allowed_congestion_control"
+"""The sysctl that lists the congestion controls which users without CAP_NET_ADMIN may choose."""
 
 
 class Parameters(Value, frozen=True, tag_field="workload", omit_defaults=True, kw_only=True):

@@ -5,36 +5,22 @@ The answer comes first: the sentences that say which way won.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from tinygram_bench.model.result import Result
 from tinygram_bench.report.document import Document, write
-from tinygram_bench.report.echo import echo_document
 from tinygram_bench.report.ending import ending_told
-from tinygram_bench.report.loads.fanout import fanout_document
 from tinygram_bench.report.prose import all_cases
-from tinygram_bench.report.rr import rr_document
-from tinygram_bench.report.sizes import sizes_document
-from tinygram_bench.report.stream import stream_document
 from tinygram_bench.report.sweeps import by_value, with_sweep
 from tinygram_bench.report.table import Pen
+from tinygram_bench.report.workloads import REPORTS
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 __all__ = ["answer_of", "document_of", "render"]
-
-REPORTS: Mapping[str, Callable[[Result, bool], Document]] = {
-    "stream": stream_document,
-    "rr": rr_document,
-    "echo": echo_document,
-    "fanout": fanout_document,
-    "sizes": sizes_document,
-}
-"""Workload → the function that makes its report, with or without the published figures."""
 
 
 def render(result: Result, console: Console, published: bool, with_notes: bool = False) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from tinygram_bench.model.congestion_control import ALLOWED_SYSCTL, DEFAULT_CONGESTION_CONTROL
+from tinygram_bench.model.parameters import ALLOWED_SYSCTL, DEFAULT_CONGESTION_CONTROL
 from tinygram_bench.model.result import LinkFacts, Result
 from tinygram_bench.report.numbers import number
 from tinygram_bench.report.prose import joined

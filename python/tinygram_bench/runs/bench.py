@@ -17,8 +17,8 @@ from tinygram_bench.hosts.far_host import FarHost
 from tinygram_bench.links import Link, link_up
 from tinygram_bench.model.result import Case, Plan, Run
 from tinygram_bench.processes.workers import RunError
-from tinygram_bench.runs.answering import answer_limit_s, call_once, unanswered
 from tinygram_bench.runs.attempts import attempt, checked
+from tinygram_bench.runs.foreign_server import answer_limit_s, call_once, unanswered
 from tinygram_bench.runs.group import ALONE, Agreement, Alternation, Group
 from tinygram_bench.runs.progress.live import Live
 from tinygram_bench.runs.stage import Stage, Turn

@@ -7,13 +7,14 @@ the scheduler and TCP have counted follows where there is time left for it.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import pairwise
 from typing import TypeVar
 
 from msgspec import Struct, field
+
+from tinygram_bench.processes.cpu_clock import cpu_ns
 
 _MOST_THREADS = 32
 """With more threads, the scheduler's counts are not read: that would take too long."""
@@ -45,8 +46,7 @@ class Clocks(Struct, frozen=True):
     def read(self) -> int | None:
         """The processes' CPU time so far, in ns; None where one has ended, or there is none."""
         try:
-            # CPUCLOCK_SCHED of each process (clock_getcpuclockid(3)).
-            used = [time.clock_gettime_ns((~pid << 3) | 2) for pid in self.pids]
+            used = [cpu_ns(pid) for pid in self.pids]
         except OSError:
             return None
         return sum(used) if used else None

@@ -21,7 +21,7 @@ from tinygram_bench.links import Link
 from tinygram_bench.model.result import Case, Run, Warning
 from tinygram_bench.processes.children import as_they_answer
 from tinygram_bench.processes.workers import RunError
-from tinygram_bench.runs import reaching
+from tinygram_bench.runs import overruns
 from tinygram_bench.runs.attempts import attempt, checked
 from tinygram_bench.runs.progress.live import Live
 from tinygram_bench.runs.slices import LEAST_MESSAGES, Ends, Slices, Used, table, used_in_slices
@@ -162,8 +162,8 @@ class Group(Struct, frozen=True):
             sides[number] = attempt(self.cases[number], self.round, collect)
         runs = [each for each in sides if isinstance(each, Run)]
         runs = self._added(runs, at_turn, start_ns)
-        runs = reaching.restless_told(runs, turns, dict(zip(at_turn, used, strict=True)))
-        return reaching.told(runs, turns)
+        runs = overruns.restless_told(runs, turns, dict(zip(at_turn, used, strict=True)))
+        return overruns.told(runs, turns)
 
     def _added(self, runs: list[Run], at_turn: Mapping[int, _Side], start_ns: int) -> list[Run]:
         """The runs with what their links did; those at the same time share a link and failures."""

@@ -37,6 +37,12 @@ class Address(NamedTuple):
     host: str
     port: int
 
+    @classmethod
+    def parse(cls, text: str) -> Address:
+        """Read HOST:PORT, as plans have it. Raises ValueError for anything else."""
+        host, _, port = text.rpartition(":")
+        return cls(host, int(port))
+
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"

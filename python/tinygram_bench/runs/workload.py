@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
 from tinygram_bench.host.placement import Placement, placement
-from tinygram_bench.model.result import Case, Plan, Run, Warning
+from tinygram_bench.model.result import Case, Plan, Run
 from tinygram_bench.processes.children import Told
 from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.runs.stage import Address, Turn
@@ -54,9 +54,10 @@ class Workload(ABC):
     def __init__(self, seed: int) -> None:
         self.seed = seed
 
-    def server_address(self, case: Case) -> Address | None:  # noqa: ARG002 - others look
-        """The address of a server that runs already, and was not started by us."""
-        return None
+    def server_address(self, case: Case) -> Address | None:
+        """The address of a server that runs already, and was not started by us: `--server`."""
+        address = getattr(case.parameters, "server_address", None)
+        return None if address is None else Address.parse(address)
 
     def where(self, case: Case) -> Placement:
         """The cores of the two ends."""
@@ -65,10 +66,6 @@ class Workload(ABC):
     def limit_s(self, case: Case) -> float:
         """How many seconds an exchange may take."""
         return case.parameters.timeout_ns / 1e9
-
-    def missing(self, case: Case) -> str | None:  # noqa: ARG002 - others look
-        """Why the case cannot run on this host; None where it can. Raises LookupError."""
-        return None
 
     @abstractmethod
     def listen(self, turn: Turn) -> Address | None:
@@ -137,15 +134,3 @@ class Alternates(Workload):
 
         A case that fails has a run that says so. Raises OSError and RunError where all fail.
         """
-
-
-def strangers_told(counters: Mapping[str, int | None]) -> tuple[Warning, ...]:
-    """The warning of a run whose receiver or server other programs connected to."""
-    strangers = counters.get("strangers")
-    if not strangers:
-        return ()
-    message = (
-        f"connections of other programs, which were turned away: {strangers}; what else these "
-        "programs did on this host is not known"
-    )
-    return (Warning("strangers", message),)

@@ -188,7 +188,7 @@ ON_MANY = (
     Runtime(*("native", IO_URING, "many.native", ("nodelay",), ("nodelay",)), requires=(IO_URING,)),
 )
 """Runtimes that send on many connections without a thread for each."""
-KERNEL_TLS = Runtime(
+LOOP_ON_KERNEL_TLS = Runtime(
     *("loop", rows.KERNEL_TLS, "by_hand.loop", _BLOCKING, ("nodelay", "more")),
     requires=(rows.KERNEL_TLS,),
     tls_by="kernel",
@@ -216,7 +216,7 @@ def runtimes_with(tls: bool, connections: int = 1) -> tuple[Runtime, ...]:
         for known in RUNTIMES
         if known.tls_by
     )
-    return (*encrypting, KERNEL_TLS)
+    return (*encrypting, LOOP_ON_KERNEL_TLS)
 
 
 def runtime(

@@ -17,7 +17,7 @@ from tests.support.foreign_servers import peer
 from tests.support.processes import children_of
 
 from tinygram_bench.processes.workers import RunError
-from tinygram_bench.runs.answering import call_once
+from tinygram_bench.runs.foreign_server import call_once
 
 each_workload = pytest.mark.parametrize("workload", ["rr", "sizes", "echo"])
 SOON_S = 30.0

@@ -34,7 +34,7 @@ from tinygram_bench.model.result import Plan
 from tinygram_bench.model.sweep import Parameter
 from tinygram_bench.model.units import format_duration_ns
 from tinygram_bench.processes.workers import LISTEN_LIMIT_S
-from tinygram_bench.runs.answering import ANSWER_LIMIT_S
+from tinygram_bench.runs.foreign_server import ANSWER_LIMIT_S
 from tinygram_bench.runs.slices import LEAST_MESSAGES
 from tinygram_bench.workloads.echo.cases import (
     ALL_BUFFERS,

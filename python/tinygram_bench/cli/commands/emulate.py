@@ -19,8 +19,8 @@ from tinygram_bench.links import DEFAULT_BACKEND, PRESETS, backend_of, parse_lin
 from tinygram_bench.links.check import check
 from tinygram_bench.links.programs import run_over
 from tinygram_bench.links.spec import CUSTOM_EXAMPLE
-from tinygram_bench.model.congestion_control import DEFAULT_CONGESTION_CONTROL
 from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.parameters import DEFAULT_CONGESTION_CONTROL
 from tinygram_bench.processes.workers import RunError
 
 

@@ -27,20 +27,26 @@ from tinygram_bench.report.table import Pen
 from tinygram_bench.runs.workload import Workload
 from tinygram_bench.statistics.changes.comparable import hindrances, other_differences
 from tinygram_bench.statistics.changes.comparison import compare_results
-from tinygram_bench.workloads.available import parted
+from tinygram_bench.workloads.available import Missing, parted
+from tinygram_bench.workloads.echo import cases as echo_cases
 from tinygram_bench.workloads.echo.run import Echo
+from tinygram_bench.workloads.fanout import cases as fanout_cases
 from tinygram_bench.workloads.fanout.run import Fanout
+from tinygram_bench.workloads.rr import cases as rr_cases
 from tinygram_bench.workloads.rr.run import Rr
+from tinygram_bench.workloads.sizes import cases as sizes_cases
 from tinygram_bench.workloads.sizes.run import Sizes
+from tinygram_bench.workloads.stream import cases as stream_cases
 from tinygram_bench.workloads.stream.run import Stream
 
-_WORKLOADS: Mapping[str, Callable[[int], Workload]] = {
-    "stream": Stream,
-    "rr": Rr,
-    "echo": Echo,
-    "fanout": Fanout,
-    "sizes": Sizes,
+_WORKLOADS: Mapping[str, tuple[Callable[[int], Workload], Missing]] = {
+    "stream": (Stream, stream_cases.missing),
+    "rr": (Rr, rr_cases.missing),
+    "echo": (Echo, echo_cases.missing),
+    "fanout": (Fanout, fanout_cases.missing),
+    "sizes": (Sizes, sizes_cases.missing),
 }
+"""What makes the runs of a workload, by the seed, and tells why a case of it cannot run here."""
 
 _BEFORE = "it could not run where the plan was first measured: "
 
@@ -64,8 +70,8 @@ def rerun(
     What differs in the environment is told first; the result is stored like any other.
     """
     earlier = stored.load(file)
-    workload = _workload_of(earlier, file)
-    plan = _of_this_host(earlier.plan, workload, file)
+    workload, missing = _workload_of(earlier, file)
+    plan = _of_this_host(earlier.plan, missing, file)
     if not run_commands:
         _refuse_commands(plan, file)
     if json is not None and store.real_path(json) == store.real_path(file):
@@ -97,12 +103,12 @@ def rerun(
     return code
 
 
-def _of_this_host(plan: Plan, workload: Workload, file: Path) -> Plan:
+def _of_this_host(plan: Plan, missing: Missing, file: Path) -> Plan:
     """The plan with the cases that cannot run here as unavailable ones. Raises UsageError.
 
     Cases that the file's host could not run stay out: there would be nothing to compare them with.
     """
-    here, not_here = parted(plan.cases, workload.missing)
+    here, not_here = parted(plan.cases, missing)
     if not_here and plan.sweep is not None:
         raise UsageError(
             f"{file} cannot be measured again here: {not_here[0].case.case_id}: "
@@ -117,8 +123,11 @@ def _before(reason: str) -> str:
     return reason if reason.startswith(_BEFORE) else f"{_BEFORE}{reason}"
 
 
-def _workload_of(earlier: Result, file: Path) -> Workload:
-    """The workload that runs the plan's cases. Raises UsageError where the file says too little."""
+def _workload_of(earlier: Result, file: Path) -> tuple[Workload, Missing]:
+    """The workload that runs the plan's cases, and why one of them cannot run here.
+
+    Raises UsageError where the file says too little.
+    """
     names = {case.workload for case in earlier.plan.cases}
     remedy = "measure anew with the command of its workload"
     if not names:
@@ -144,7 +153,8 @@ def _workload_of(earlier: Result, file: Path) -> Workload:
             f"{file} cannot be measured again: it is anonymous, and its plan leaves out what it "
             f"needs; {remedy}"
         )
-    return _WORKLOADS[names.pop()](earlier.plan.seed)
+    make, missing = _WORKLOADS[names.pop()]
+    return make(earlier.plan.seed), missing
 
 
 def was_awake(earlier: Result) -> bool:

@@ -99,6 +99,20 @@ def connect_from(sock: socket.socket, own_host: str | None) -> None:
         sock.bind((own_host, 0))
 
 
+def unconnected_socket(
+    host: str, congestion_control: str, own_host: str | None, *, is_nodelay: bool = False
+) -> socket.socket:
+    """A socket with its options, to connect to `host` from this address. Raises OSError.
+
+    `own_host` None: the kernel picks the address.
+    """
+    sock = tcp_socket(host)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion_control.encode())
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, is_nodelay)
+    connect_from(sock, own_host)
+    return sock
+
+
 def introduce(sock: socket.socket, token: bytes | None) -> None:
     """Send the token on a connection that has just been made; None: it needs none.
 

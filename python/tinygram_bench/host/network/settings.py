@@ -10,8 +10,8 @@ import os
 import socket
 from pathlib import Path
 
-from tinygram_bench.model.congestion_control import ALLOWED_SYSCTL, UNPACED_CONGESTION_CONTROLS
 from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.parameters import ALLOWED_SYSCTL, UNPACED_CONGESTION_CONTROLS
 
 _CONGESTION_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 _RESTARTS = Path("/proc/sys/net/ipv4/tcp_slow_start_after_idle")

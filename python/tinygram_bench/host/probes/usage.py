@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import resource
 import socket
-import time
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -12,6 +11,7 @@ from msgspec import Struct
 from tinygram_bench import _native
 from tinygram_bench.host.probes.calls import CallTimes, call_times, taken_between
 from tinygram_bench.host.probes.kernel import Counted, CounterFds, counted_between, counters_here
+from tinygram_bench.processes.cpu_clock import cpu_ns
 
 _COUNTED = ("data_segments", "segments_out", "segments_in", "retransmits")
 
@@ -107,14 +107,13 @@ def _connections_counted(probes: Sequence[socket.socket]) -> dict[str, int]:
 def _living_child(pid: int) -> tuple[int, int, int] | None:
     """CPU ns, voluntary and involuntary context switches of a child; None when it has ended."""
     try:
-        # The CPU clock of a process: CPUCLOCK_SCHED of its pid (clock_getcpuclockid(3)).
-        cpu_ns = time.clock_gettime_ns((~pid << 3) | 2)
+        used_ns = cpu_ns(pid)
         with open(f"/proc/{pid}/status") as status:
             fields = dict(line.split(":", 1) for line in status if ":" in line)
     except OSError:
         return None
     return (
-        cpu_ns,
+        used_ns,
         int(fields["voluntary_ctxt_switches"]),
         int(fields["nonvoluntary_ctxt_switches"]),
     )

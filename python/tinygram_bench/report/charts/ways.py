@@ -11,7 +11,7 @@ from tinygram_bench.model.result import Case, Result, Summary
 from tinygram_bench.report.charts.chart import COLOURS, DASHES, GREY, Row, Series
 from tinygram_bench.report.loads.tables import rows_of
 from tinygram_bench.report.prose import load_names
-from tinygram_bench.report.rr import labels_of
+from tinygram_bench.report.workloads.rr import labels_of
 from tinygram_bench.statistics.one_way import as_known
 from tinygram_bench.statistics.verdicts.doubts import barring
 from tinygram_bench.statistics.workloads.loads import is_alone, server_of

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tinygram_bench.model.parameters import EchoParameters, FanoutParameters
 from tinygram_bench.model.result import Case, MessageBytes
 from tinygram_bench.model.strategies import IO_URING
 from tinygram_bench.statistics.workloads import WORKLOADS
@@ -139,8 +140,9 @@ def is_base(case: Case) -> bool:
 
 def server_of(case: Case) -> str | None:
     """The server under test, with the size of its buffer; None where there is none."""
-    server = getattr(case.parameters, "server", None)
-    return None if server is None else str(server)
+    if isinstance(case.parameters, EchoParameters | FanoutParameters):
+        return case.parameters.server
+    return None
 
 
 def way_of(case: Case) -> str:

@@ -19,8 +19,7 @@ def computed_figures(
     `mb_per_s` is the rate of the transfer alone, `total_mb_per_s` that with connect and setup.
     """
     first_ns = run.counters.get("first_sample_ns")
-    trips = SizesParameters.of(case).round_trips
-    sample_bytes = case.message_bytes.max * (trips if isinstance(trips, int) else 0)
+    sample_bytes = case.message_bytes.max * SizesParameters.of(case).round_trips
     return {
         "first_sample_us": None if first_ns is None else first_ns / 1_000,
         "mb_per_s": _rate(sample_bytes, figures.get("transfer_p50_us")),

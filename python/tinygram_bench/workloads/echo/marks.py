@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from tinygram_bench import _native
 from tinygram_bench.host.probes.calls import TIMES, times_so_far
 from tinygram_bench.model.value import Value
+from tinygram_bench.processes.cpu_clock import cpu_ns
 from tinygram_bench.processes.workers import session_of
 
 if TYPE_CHECKING:
@@ -129,16 +130,15 @@ class SessionMarks:
 
     def used(self) -> ServerUsed:
         """The CPU time of its living processes."""
-        return dict.fromkeys(USED) | {"cpu_ns": sum(map(_cpu_ns, self.pids()))}
+        return dict.fromkeys(USED) | {"cpu_ns": sum(map(_living_cpu_ns, self.pids()))}
 
     def pids(self) -> tuple[int, ...]:
         return session_of(self._pid)
 
 
-def _cpu_ns(pid: int) -> int:
+def _living_cpu_ns(pid: int) -> int:
     try:
-        # The CPU clock of a process: CPUCLOCK_SCHED of its pid (clock_getcpuclockid(3)).
-        return time.clock_gettime_ns((~pid << 3) | 2)
+        return cpu_ns(pid)
     except OSError:
         return 0
 

@@ -7,11 +7,16 @@ from msgspec import Struct
 from tinygram_bench.model.parameters import EchoParameters
 from tinygram_bench.model.result import Case, Run, Warning
 from tinygram_bench.processes.workers import RunError
-from tinygram_bench.runs.sliced import Values, slices_told
-from tinygram_bench.runs.workload import strangers_told
+from tinygram_bench.runs.slice_figures import Values, slices_told
 from tinygram_bench.tls.contexts import RECORD_OVERHEAD_BYTES
 from tinygram_bench.workloads.echo.order import ClientOrder, Report
 from tinygram_bench.workloads.echo.slices import Sliced, figures_of, slice_counters
+from tinygram_bench.workloads.warnings import (
+    host_network_told,
+    retransmits_told,
+    strangers_told,
+    uncounted_writes_told,
+)
 
 _BUSY = 0.95
 """The share of the run on the CPU above which a client may be the limit."""
@@ -115,19 +120,15 @@ def _warnings(
     warnings = []
     if EchoParameters.of(case).fault is not None:
         warnings.append(_of_fault(case, report))
-    if found.is_ours and counters["writes"] is None:
-        warnings.append(Warning("writes_not_counted", "the write-counting library did not load"))
-    if counters.get("kernel_RetransSegs"):
-        segments = counters["kernel_RetransSegs"]
-        warnings.append(Warning("retransmits", f"segments retransmitted: {segments}"))
-    if not found.has_private_network:
-        warnings.append(
-            Warning(
-                "host_network",
-                "the run shared the host's network (a private one needs CAP_SYS_ADMIN, and a "
-                "server that is started by us): the kernel's counters are not known",
-            )
+    if found.is_ours:
+        warnings.extend(uncounted_writes_told(counters))
+    warnings.extend(retransmits_told(counters.get("kernel_RetransSegs")))
+    warnings.extend(
+        host_network_told(
+            has_private_network=found.has_private_network,
+            needs="CAP_SYS_ADMIN, and a server that is started by us",
         )
+    )
     limit = _limit_of_client(case, counters)
     if limit is not None:
         warnings.append(

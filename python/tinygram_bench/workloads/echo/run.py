@@ -24,7 +24,6 @@ from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.runs.stage import Address, Turn
 from tinygram_bench.runs.workload import Exchanged, TakesTurns, Waiting
 from tinygram_bench.statistics.workloads.loads import EXTERNAL
-from tinygram_bench.workloads.echo import cases
 from tinygram_bench.workloads.echo.cases import in_flight_ns
 from tinygram_bench.workloads.echo.marks import (
     Marks,
@@ -46,13 +45,10 @@ _SERVER = "server"
 class Echo(TakesTurns):
     """A server under test, which sends back what it reads, and a client that checks it."""
 
-    def missing(self, case: Case) -> str | None:
-        return cases.missing(case)
-
     def server_address(self, case: Case) -> Address | None:
-        """The address of `--server`."""
-        asked = EchoParameters.of(case)
-        return _address(case) if _is_external(case) and asked.server_command is None else None
+        """The address of `--server`; the program of `--server-command` is started by us."""
+        is_started = EchoParameters.of(case).server_command is not None
+        return None if is_started else super().server_address(case)
 
     def foreign_server(self, case: Case) -> str | None:
         """The option and value of `--server` or `--server-command`."""
@@ -194,7 +190,6 @@ def _collected(turn: Turn, warm: _Warm, sliced: Sliced | None = None) -> Exchang
 def _start_ours(turn: Turn) -> Address:
     case, link = turn.case, turn.link
     asked = EchoParameters.of(case)
-    fault = asked.fault
     server = turn.stage.far(_SERVER, f"{PACKAGE}.server", counts_writes=True)
     server.tell(
         ServerOrder(
@@ -205,7 +200,7 @@ def _start_ours(turn: Turn) -> Address:
             reply=asked.reply,
             message_bytes=case.message_bytes.max,
             buffer_bytes=asked.buffer_bytes or 0,
-            fault=None if fault is None else str(fault),
+            fault=asked.fault,
             connections=case.connections,
             congestion_control=asked.congestion_control,
             host=link.far_address,
@@ -220,7 +215,7 @@ def _start_external(turn: Turn) -> Address:
     """Start the program of `--server-command`, and wait until it listens."""
     case, link = turn.case, turn.link
     asked = EchoParameters.of(case)
-    port = _address(case).port
+    port = Address.parse(asked.server_address or "").port
     if not link.far.is_private and is_listening(os.getpid(), port):
         raise RunError(
             f"port {port} already has a listener, which is not the server that should be "
@@ -256,8 +251,3 @@ def _marks_of(turn: Turn) -> Marks:
 
 def _is_external(case: Case) -> bool:
     return case.runtime == EXTERNAL
-
-
-def _address(case: Case) -> Address:
-    host, _, port = (EchoParameters.of(case).server_address or "").rpartition(":")
-    return Address(host, int(port))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from tinygram_bench import _native
-from tinygram_bench.runs.sliced import Values, counters_of, late_us, percentiles_us
+from tinygram_bench.runs.slice_figures import Values, counters_of, late_us, percentiles_us
 from tinygram_bench.runs.slices import LEAST_MESSAGES, Slices, Used
 from tinygram_bench.workloads.echo.order import ClientOrder, InSlices
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from tinygram_bench import _native
-from tinygram_bench.host.network.connections import connect_from
+from tinygram_bench.host.network.connections import unconnected_socket
 from tinygram_bench.host.probes.calls import CallTimes, call_times, taken_between
 from tinygram_bench.processes.orders import Go, Orders, Ready
 from tinygram_bench.workloads.fanout.order import (
@@ -117,10 +117,12 @@ class _Used:
 
 
 def _connected(order: PublisherOrder) -> tuple[socket.socket, int]:
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, order.congestion_control.encode())
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, order.strategy.name != "nagle")
-    connect_from(sock, order.client.host)
+    sock = unconnected_socket(
+        order.host,
+        order.congestion_control,
+        order.client.host,
+        is_nodelay=order.strategy.name != "nagle",
+    )
     start_ns = time.monotonic_ns()
     sock.settimeout(_CONNECT_LIMIT_S)
     sock.connect((order.host, order.port))

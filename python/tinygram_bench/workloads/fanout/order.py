@@ -5,7 +5,7 @@ from __future__ import annotations
 from tinygram.strategies import Strategy
 from tinygram_bench.host.network.connections import Known
 from tinygram_bench.model.value import Value
-from tinygram_bench.runs.sliced import Values
+from tinygram_bench.runs.slice_figures import Values
 from tinygram_bench.runs.slices import Slices
 
 WARM_UP = 8

@@ -11,12 +11,17 @@ from tinygram_bench._native import Histogram
 from tinygram_bench.model.parameters import FanoutParameters
 from tinygram_bench.model.result import Case, Run, Warning
 from tinygram_bench.processes.workers import RunError
-from tinygram_bench.runs.sliced import Values, counters_of, slices_told
+from tinygram_bench.runs.slice_figures import Values, counters_of, slices_told
 from tinygram_bench.runs.slices import Slices, Used
-from tinygram_bench.runs.workload import strangers_told
 from tinygram_bench.statistics.recurring import FELL_BEHIND
 from tinygram_bench.workloads.fanout.order import Heard, PublisherOrder, Report
 from tinygram_bench.workloads.fanout.slices import figures_of, middles
+from tinygram_bench.workloads.warnings import (
+    host_network_told,
+    retransmits_told,
+    strangers_told,
+    uncounted_writes_told,
+)
 
 _BUSY = 0.9
 """The share of the slices on the CPU above which subscribers may be the limit."""
@@ -104,17 +109,9 @@ def _warnings(
     counters: dict[str, int | None],
     found: Found,
 ) -> Iterator[Warning]:
-    if counters["writes"] is None:
-        yield Warning("writes_not_counted", "the write-counting library did not load")
-    if counters.get("kernel_RetransSegs"):
-        segments = counters["kernel_RetransSegs"]
-        yield Warning("retransmits", f"segments retransmitted by both ends: {segments}")
-    if not found.has_private_network:
-        yield Warning(
-            "host_network",
-            "the run shared the host's network (a private one needs CAP_SYS_ADMIN): the kernel's "
-            "counters are not known",
-        )
+    yield from uncounted_writes_told(counters)
+    yield from retransmits_told(counters.get("kernel_RetransSegs"), " by both ends")
+    yield from host_network_told(has_private_network=found.has_private_network)
     own_ns = found.slices.slice_ns * len(found.slices.begins_ns)
     busy = heard.counters["receiver_cpu_ns"] / own_ns
     if case.placement == "same":

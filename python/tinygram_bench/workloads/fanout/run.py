@@ -15,7 +15,6 @@ from tinygram_bench.processes.orders import Go, Ready
 from tinygram_bench.runs.slices import SETTLING_SHARE, Ends, Slices, Used, used_in_slices
 from tinygram_bench.runs.stage import Address, Turn
 from tinygram_bench.runs.workload import Exchanged, Rehearsed, TakesTurns, Waiting
-from tinygram_bench.workloads.fanout import cases
 from tinygram_bench.workloads.fanout.order import (
     Begin,
     Heard,
@@ -41,9 +40,6 @@ _QUEUED_NS = 10_000_000
 
 class Fanout(TakesTurns):
     """A publisher under test, and all its subscribers."""
-
-    def missing(self, case: Case) -> str | None:
-        return cases.missing(case)
 
     def limit_s(self, case: Case) -> float:
         asked = FanoutParameters.of(case)

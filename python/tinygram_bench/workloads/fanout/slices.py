@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tinygram_bench import _native
-from tinygram_bench.runs.sliced import Values, late_us, percentiles_us
+from tinygram_bench.runs.slice_figures import Values, late_us, percentiles_us
 from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.workloads.fanout.order import Heard
 

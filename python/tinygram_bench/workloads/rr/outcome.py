@@ -11,7 +11,7 @@ from tinygram_bench._native import Histogram
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.processes.workers import RunError
-from tinygram_bench.runs.sliced import Values, counters_of, late_us, percentiles_us
+from tinygram_bench.runs.slice_figures import Values, counters_of, late_us, percentiles_us
 from tinygram_bench.runs.slices import LEAST_MESSAGES, Slices, Used
 from tinygram_bench.tls.contexts import RECORD_OVERHEAD_BYTES
 from tinygram_bench.workloads.rr import withheld

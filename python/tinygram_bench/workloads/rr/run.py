@@ -20,7 +20,6 @@ from tinygram_bench.processes.workers import RunError
 from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.runs.stage import Address, Turn
 from tinygram_bench.runs.workload import Exchanged, Rehearsed, TakesTurns, Waiting
-from tinygram_bench.workloads.rr import cases
 from tinygram_bench.workloads.rr.order import CallOrder, Report, ServerOrder, Span, Start, Warm
 from tinygram_bench.workloads.rr.outcome import Found, assembled
 from tinygram_bench.workloads.rr.withheld import REQUESTS, check_waits
@@ -40,17 +39,6 @@ _NO_END_NS = (1 << 63) - 1
 
 class Rr(TakesTurns):
     """A server, and callers that send it requests and wait for its replies."""
-
-    def missing(self, case: Case) -> str | None:
-        return cases.missing(case)
-
-    def server_address(self, case: Case) -> Address | None:
-        """The address of `--server`."""
-        address = RrParameters.of(case).server_address
-        if address is None:
-            return None
-        host, _, port = address.rpartition(":")
-        return Address(host, int(port))
 
     def listen(self, turn: Turn) -> Address:
         """Have our server listen, unless another runs already."""

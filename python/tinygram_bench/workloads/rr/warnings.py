@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Warning
-from tinygram_bench.runs.sliced import slices_told
-from tinygram_bench.runs.workload import strangers_told
+from tinygram_bench.runs.slice_figures import slices_told
+from tinygram_bench.workloads.warnings import host_network_told, strangers_told
 
 LEAST_IN_FLIGHT = 0.9
 """The least share of callers in a call: by Little's law, rate × mean time of a call with
@@ -22,15 +22,12 @@ def warnings_of(
     case: Case, counters: Mapping[str, int | None], *, has_private_network: bool
 ) -> tuple[Warning, ...]:
     asked = RrParameters.of(case)
-    warnings = [*strangers_told(counters)]
-    if not has_private_network:
-        warnings.append(
-            Warning(
-                "host_network",
-                "the run shared the host's network (a private one needs CAP_SYS_ADMIN, and a "
-                "server of ours): the kernel's counters are not known",
-            )
-        )
+    warnings = [
+        *strangers_told(counters),
+        *host_network_told(
+            has_private_network=has_private_network, needs="CAP_SYS_ADMIN, and a server of ours"
+        ),
+    ]
     if not asked.checks_replies:
         warnings.append(
             Warning(

@@ -21,11 +21,11 @@ from tinygram_bench.processes.orders import End
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.runs.attempts import attempt
 from tinygram_bench.runs.stage import Address, Turn
-from tinygram_bench.runs.workload import Alternates, Exchanged, strangers_told
+from tinygram_bench.runs.workload import Alternates, Exchanged
 from tinygram_bench.statistics.workloads.sizes import TIME
-from tinygram_bench.workloads.sizes import cases
 from tinygram_bench.workloads.sizes.cases import first_sample
 from tinygram_bench.workloads.sizes.order import Cell, Order, Report, ServerOrder
+from tinygram_bench.workloads.warnings import host_network_told, retransmits_told, strangers_told
 
 PACKAGE = "tinygram_bench.workloads.sizes"
 _SERVER = "server"
@@ -34,17 +34,6 @@ Counters = dict[str, int | None]
 
 class Sizes(Alternates):
     """A server, and a client that takes samples; or the local parts of a sample."""
-
-    def missing(self, case: Case) -> str | None:
-        return cases.missing(case)
-
-    def server_address(self, case: Case) -> Address | None:
-        """The address of `--server`."""
-        address = SizesParameters.of(case).server_address
-        if address is None:
-            return None
-        host, _, port = address.rpartition(":")
-        return Address(host, int(port))
 
     def where(self, case: Case) -> Placement:
         """The cores of the two ends; the local parts differ in these."""
@@ -124,7 +113,7 @@ class Sizes(Alternates):
         cells = zip(cases, addresses, strict=True) if part is None else ()
         order = random.Random(f"{self.seed}/{turn.round}/{turn.case.link}")
         return Order(
-            part=None if part is None else str(part),
+            part=part,
             far_cpu=turn.stage.where.receiver_cpu if has_far_thread else None,
             cells=tuple(_cell(case, address) for case, address in cells),
             congestion_control=asked.congestion_control,
@@ -213,13 +202,10 @@ def _warnings(case: Case, counters: dict[str, int | None], network: Network) -> 
     asked = SizesParameters.of(case)
     if asked.part is not None:
         return ()
-    warnings = [*strangers_told(counters)]
-    if counters["retransmits"]:
-        warnings.append(
-            Warning("retransmits", f"segments retransmitted: {counters['retransmits']}")
-        )
-    if counters.get("server_refused_connections") or counters.get("server_idle_connections"):
-        warnings.append(Warning("strangers", "connections that were not ours reached the server"))
+    warnings = [
+        *strangers_told(counters, "server_refused_connections", "server_idle_connections"),
+        *retransmits_told(counters["retransmits"]),
+    ]
     if asked.server_address is not None:
         warnings.append(
             Warning(
@@ -228,12 +214,6 @@ def _warnings(case: Case, counters: dict[str, int | None], network: Network) -> 
                 "were not compared, and nothing is known of its placement",
             )
         )
-    elif not network.is_private:
-        warnings.append(
-            Warning(
-                "host_network",
-                "the run shared the host's network (a private one needs CAP_SYS_ADMIN): the "
-                "kernel's counters are not known",
-            )
-        )
+    else:
+        warnings.extend(host_network_told(has_private_network=network.is_private))
     return tuple(warnings)

@@ -339,7 +339,9 @@ def _strategies_on(runtime: str, here: Iterable[runtimes.Runtime]) -> Iterable[s
 
 
 def _parse_only(options: StreamOptions) -> tuple[Named, ...]:
-    known_runtimes = [*runtimes.RUNTIMES, *([runtimes.KERNEL_TLS] if True in options.tls else [])]
+    known_runtimes = list(runtimes.RUNTIMES)
+    if True in options.tls:
+        known_runtimes.append(runtimes.LOOP_ON_KERNEL_TLS)
     if max(options.connections) > 1:
         known_runtimes += runtimes.ON_MANY
     known = {

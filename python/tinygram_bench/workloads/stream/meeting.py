@@ -13,7 +13,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from tinygram_bench.host.descriptors import raise_descriptor_limit
-from tinygram_bench.host.network.connections import Listener, connect_from, introduce, tcp_socket
+from tinygram_bench.host.network.connections import Listener, introduce, unconnected_socket
 from tinygram_bench.workloads.stream.order import Order, ReceiverOrder
 
 _NUMBER_BYTES = 4
@@ -39,10 +39,7 @@ def _connected(order: Order | ReceiverOrder) -> Met:
     """Connect; each of many connections begins with its number, as any may be accepted first."""
     sockets, all_ns = [], 0
     for number in range(order.connections):
-        sock = tcp_socket(order.host)
-        control = order.congestion_control.encode()
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control)
-        connect_from(sock, order.client.host)
+        sock = unconnected_socket(order.host, order.congestion_control, order.client.host)
         start_ns = time.monotonic_ns()
         sock.connect((order.host, order.port))
         all_ns += time.monotonic_ns() - start_ns

@@ -26,7 +26,6 @@ from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.runs.stage import Address, Turn
 from tinygram_bench.runs.workload import Exchanged, TakesTurns, Waiting
 from tinygram_bench.tls.certificates import Identity
-from tinygram_bench.workloads.stream import cases
 from tinygram_bench.workloads.stream import slices as of_slices
 from tinygram_bench.workloads.stream.order import (
     Heard,
@@ -57,9 +56,6 @@ class Stream(TakesTurns):
     def __init__(self, seed: int, generator: int = 0) -> None:
         super().__init__(seed)
         self._generator = generator
-
-    def missing(self, case: Case) -> str | None:
-        return cases.missing(case)
 
     def where(self, case: Case) -> Placement:
         """The sender is on the same core in either direction.

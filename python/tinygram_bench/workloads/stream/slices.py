@@ -18,7 +18,7 @@ from tinygram_bench.loads.source import BURST_MESSAGES
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case
 from tinygram_bench.model.strategies import parse_strategy
-from tinygram_bench.runs.sliced import Values, counters_of, late_us, percentiles_us
+from tinygram_bench.runs.slice_figures import Values, counters_of, late_us, percentiles_us
 from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.statistics.workloads.loads import is_limit
 from tinygram_bench.ways import runtimes

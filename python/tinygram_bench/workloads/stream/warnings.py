@@ -11,10 +11,15 @@ from tinygram_bench.links import parse_link
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case, Run, Warning
 from tinygram_bench.model.strategies import parse_strategy
-from tinygram_bench.runs.sliced import slices_told
-from tinygram_bench.runs.workload import strangers_told
+from tinygram_bench.runs.slice_figures import slices_told
 from tinygram_bench.statistics.figures.counters import FORMULAS
 from tinygram_bench.statistics.recurring import FELL_BEHIND
+from tinygram_bench.workloads.warnings import (
+    host_network_told,
+    retransmits_told,
+    strangers_told,
+    uncounted_writes_told,
+)
 
 _MOST_RECEIVING = 0.9
 """The share of its time that a receiver may be on the CPU before a warning."""
@@ -25,22 +30,12 @@ _MOST_BEHIND = 0.01
 def warnings_of(
     case: Case, counters: dict[str, int | None], *, has_private_network: bool
 ) -> tuple[Warning, ...]:
-    warnings = []
-    if counters["writes"] is None:
-        warnings.append(Warning("writes_not_counted", "the write-counting library did not load"))
-    if counters["retransmits"]:
-        warnings.append(
-            Warning("retransmits", f"segments retransmitted: {counters['retransmits']}")
-        )
-    warnings.extend(strangers_told(counters))
-    if not has_private_network:
-        warnings.append(
-            Warning(
-                "host_network",
-                "the run shared the host's network (a private one needs CAP_SYS_ADMIN): the "
-                "kernel's counters are not known",
-            )
-        )
+    warnings = [
+        *uncounted_writes_told(counters),
+        *retransmits_told(counters["retransmits"]),
+        *strangers_told(counters),
+        *host_network_told(has_private_network=has_private_network),
+    ]
     share = FORMULAS["receiver_cpu_share"](counters)
     if share is not None and share > _MOST_RECEIVING:
         warnings.append(
@@ -54,9 +49,9 @@ def warnings_of(
     duration_ns = StreamParameters.of(case).duration_ns
     warnings.extend(slices_told(duration_ns or 0, counters, "the sender", "the receiver"))
     behind_ns = _behind_ns(case, counters)
-    # In slices each slice is judged (runs/reaching.py); here only the last one would be.
+    # In slices each slice is judged (runs/overruns.py); here only the last one would be.
     is_alone = case.parameters.slice_ns is None
-    if is_alone and isinstance(duration_ns, int) and behind_ns > _MOST_BEHIND * duration_ns:
+    if is_alone and duration_ns is not None and behind_ns > _MOST_BEHIND * duration_ns:
         warnings.append(
             Warning(
                 FELL_BEHIND,

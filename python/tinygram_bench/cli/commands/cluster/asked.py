@@ -9,7 +9,7 @@ import typer
 from msgspec.structs import replace
 
 from tinygram_bench.cli import quantities
-from tinygram_bench.cli.bounds import between, bounded, check_descriptors
+from tinygram_bench.cli.bounds import between, check_descriptors, sendable
 from tinygram_bench.cluster.shares import shared_out
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import RrParameters
@@ -93,7 +93,7 @@ def checked(plan: Plan, clients: int) -> Plan:
         of_a_host = replace(plan, cases=shares[:1])
         if case.rate_per_s is not None:
             try:
-                bounded(of_a_host)
+                sendable(of_a_host)
             except UsageError as error:
                 raise UsageError(
                     f"of --rate {case.rate_per_s:g} the largest share of {clients} clients cannot "

@@ -14,7 +14,6 @@ from tinygram_bench.cli.bounds import (
     between,
     check_descriptors,
     duration_between_ns,
-    processes_of_callers,
     refuse_with,
     server_address,
     slice_within_ns,
@@ -27,6 +26,7 @@ from tinygram_bench.cli.commands.rr.bounds import (
     check_cross_check,
     check_unchecked,
     cross_checked,
+    processes_of_callers,
     refuse_with_scenario,
 )
 from tinygram_bench.cli.exit_codes import ExitCode

@@ -1,7 +1,8 @@
-"""The options of `rr` that do not go with each other; each error names the remedy."""
+"""What the options of `rr` may say, and which exclude each other; each error names the remedy."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -13,6 +14,18 @@ from tinygram_bench.workloads.rr.serving import longest_backlog
 
 _SIZES = ("request_bytes", "reply_bytes")
 _CROSS_CHECK_BYTES = 100
+
+
+def processes_of_callers(text: str | None, processes: int, each: int) -> tuple[int, int]:
+    """Processes and callers in each, from `2x100`; else the given ones. Raises UsageError."""
+    if text is None:
+        return processes, each
+    match = re.fullmatch(r"([0-9]{1,4})x([0-9]{1,4})", text, re.ASCII)
+    if match is None or not int(match[1]) or not int(match[2]):
+        raise UsageError(
+            f"--callers {text!r} is not PROCESSESxCALLERS, both 1 or more: for example 2x100"
+        )
+    return int(match[1]), int(match[2])
 
 
 def check_callers(connections: Sequence[str] | None) -> None:

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from typing import NoReturn, Protocol, TypeVar
 
 from tinygram_bench.host.network.settings import permitted_congestion_control
-from tinygram_bench.model.congestion_control import ALLOWED_SYSCTL, DEFAULT_CONGESTION_CONTROL
 from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.parameters import ALLOWED_SYSCTL, DEFAULT_CONGESTION_CONTROL
 
 
 class Listening(Protocol):

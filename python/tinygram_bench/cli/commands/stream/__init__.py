@@ -12,18 +12,18 @@ from msgspec.structs import replace
 from tinygram_bench.cli import options, quantities
 from tinygram_bench.cli.bounds import (
     between,
-    bounded,
     check_command,
     check_descriptors,
-    check_paced_slices,
     one_of,
     refuse,
     refuse_with,
+    sendable,
     takes_turns,
 )
 from tinygram_bench.cli.commands.cluster import asked as cluster_asked
 from tinygram_bench.cli.commands.stream.bounds import (
     check_bytes_at_once,
+    check_paced_slices,
     check_slices_told,
     directions_of,
 )
@@ -366,9 +366,9 @@ def stream(
         plan = plan_stream(options)
         if slice is not None:
             check_paced_slices(plan, slice, duration_ns)
-        return (
-            bounded(plan) if on_cluster is None else cluster_asked.checked(plan, on_cluster.clients)
-        )
+        if on_cluster is None:
+            return sendable(plan)
+        return cluster_asked.checked(plan, on_cluster.clients)
 
     destination = options.destination("stream", json, resume, anonymous)
     manner = options.manner(quiet, published, notes, awake, wait, far, on_cluster)

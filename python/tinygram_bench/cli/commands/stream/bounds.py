@@ -1,15 +1,16 @@
-"""Options that do not go together in `tinygram stream`; each error names the remedy."""
+"""The bounds of `stream`, and options that do not go together; each error names the remedy."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tinygram_bench.cli.bounds import refuse, refuse_with
+from tinygram_bench.cli.bounds import check_slice, refuse, refuse_with
+from tinygram_bench.links import parse_link
 from tinygram_bench.loads.producers import MAX_POOL_BYTES
 from tinygram_bench.model.parameters import Direction, StreamParameters
 from tinygram_bench.model.result import Plan
 from tinygram_bench.model.units import format_bytes
-from tinygram_bench.runs.slices import MOST_SLICES
+from tinygram_bench.runs.slices import LEAST_MESSAGES, MOST_SLICES, least_held, least_paced_ns
 from tinygram_bench.workloads.stream.cases import StreamOptions
 
 _MOST_BYTES_AT_ONCE = 256 << 20
@@ -59,6 +60,19 @@ def check_bytes_at_once(asked: StreamOptions) -> None:
         f"--connections {connections} with messages of {format_bytes(most_bytes)}: a message for "
         "each may take 256 MiB together, so ask for fewer connections or smaller messages",
     )
+
+
+def check_paced_slices(plan: Plan, slice_ns: int, duration_ns: int) -> None:
+    """Raise UsageError where a slice of a stream holds too few messages, or is too long."""
+    for case in plan.cases:
+        link = parse_link(case.link)
+        trips = f"{LEAST_MESSAGES} round trips of --link {link.text}"
+        check_slice(slice_ns, duration_ns, LEAST_MESSAGES * link.rtt_ns, trips)
+        if case.rate_per_s is not None:
+            burst = case.burst or 1
+            holding = f"{least_held(burst)} at --rate {case.rate_per_s:g}"
+            least_ns = least_paced_ns(case.rate_per_s, burst)
+            check_slice(slice_ns, duration_ns, least_ns, holding)
 
 
 def check_slices_told(plan: Plan) -> None:

@@ -17,7 +17,7 @@ from typing import Protocol, cast
 from msgspec import Struct, field
 
 from tinygram_bench._native import CallContent, Histogram
-from tinygram_bench.host.network.connections import connect_from, tcp_socket
+from tinygram_bench.host.network.connections import unconnected_socket
 from tinygram_bench.model.strategies import IO_URING
 from tinygram_bench.tls.contexts import client_context
 from tinygram_bench.ways.rows import Row
@@ -201,11 +201,9 @@ def parts_of(content: CallContent, sends: int) -> Parts:
 
 def unconnected(order: CallOrder) -> socket.socket:
     """A socket with all its options set, before it is connected."""
-    sock = tcp_socket(order.host)
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, order.congestion_control.encode())
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, order.is_nodelay)
-    connect_from(sock, order.client.host)
-    return sock
+    return unconnected_socket(
+        order.host, order.congestion_control, order.client.host, is_nodelay=order.is_nodelay
+    )
 
 
 @lru_cache(maxsize=1)

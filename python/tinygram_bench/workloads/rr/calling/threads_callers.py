@@ -23,7 +23,7 @@ from tinygram_bench.workloads.rr.calling import (
     short_reply,
     unconnected,
 )
-from tinygram_bench.workloads.rr.calling.shared_line import SharedLine
+from tinygram_bench.workloads.rr.calling.threads_shared import SharedLine
 from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, Start
 
 _FAILURES = (CallError, OSError, MemoryError)

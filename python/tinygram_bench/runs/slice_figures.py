@@ -58,7 +58,7 @@ def late_us(late_ns: Sequence[int]) -> dict[str, Values]:
 
 
 def counters_of(used: Used) -> dict[str, int | None]:
-    """The counters that all runs in slices have; reaching.py adds those of what came late."""
+    """The counters that all runs in slices have; overruns.py adds those of what came late."""
     own, other = used.in_slices, used.other_in_slices
     return {
         "slices": len(used.by_whole_slice),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tinygram_bench.runs.sliced import percentiles_us, slices_told
+from tinygram_bench.runs.slice_figures import percentiles_us, slices_told
 
 MS = 1_000_000
 

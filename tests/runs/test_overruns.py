@@ -8,7 +8,7 @@ import pytest
 
 from tinygram_bench.model.result import Run
 from tinygram_bench.runs.group import evened
-from tinygram_bench.runs.reaching import EVERY_FIGURE, restless_told, told
+from tinygram_bench.runs.overruns import EVERY_FIGURE, restless_told, told
 from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.statistics.workloads import WORKLOADS
 

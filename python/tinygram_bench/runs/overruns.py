@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from msgspec.structs import replace
 
 from tinygram_bench.model.result import Run, Warning
-from tinygram_bench.runs.sliced import LATE_US
+from tinygram_bench.runs.slice_figures import LATE_US
 from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.statistics.recurring import FELL_BEHIND
 
