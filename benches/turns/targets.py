@@ -42,7 +42,7 @@ from tinygram_bench.workloads.stream.run import Stream
 
 _PAIR_S = 60
 _PAIR_ROUNDS = 12
-"""Of the same slices, more rounds make narrower intervals, and cost more starts of processes."""
+"""More rounds of the same slices make narrower intervals, and cost more starts of processes."""
 _RUNTIMES = ("loop", "threads", "asyncio", "uvloop")
 _LINK = "rtt=1ms"
 _NAMES = 25

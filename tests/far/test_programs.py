@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 from tests.hosts.test_control_traffic import SEND
+from tests.hosts.test_tokens import rr_order
 
 from tinygram_bench.far.programs import Here, RefusedError, program
 from tinygram_bench.host.network.connections import Known
@@ -15,17 +16,6 @@ from tinygram_bench.workloads.rr import serving
 from tinygram_bench.workloads.stream.order import Order
 
 HERE = Here("127.0.0.1", Known(), (3,), max_connections=10)
-SERVER = rr.ServerOrder(
-    runtime="uvloop",
-    request_bytes=1,
-    reply_bytes=1,
-    seed=1,
-    backlog=0,
-    strategy="nodelay",
-    has_quickack=False,
-    congestion_control="reno",
-    host="",
-)
 
 
 def ordered(name: str, order: object) -> object:
@@ -62,17 +52,17 @@ def test_a_server_that_needs_a_package_is_refused_without_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(rows, "missing", lambda _: None)
-    assert isinstance(ordered("rr.server", SERVER), rr.ServerOrder)
+    assert isinstance(ordered("rr.server", rr_order("uvloop")), rr.ServerOrder)
     monkeypatch.setattr(rows, "missing", lambda packages: f"{packages[0]} is not installed")
     with pytest.raises(RefusedError) as refused:
-        ordered("rr.server", SERVER)
+        ordered("rr.server", rr_order("uvloop"))
     assert str(refused.value) == "uvloop cannot run on this server: uvloop is not installed"
 
 
 def test_a_server_that_does_not_encrypt_is_refused_over_tls() -> None:
     (native,) = (name for name, server in serving.SERVERS.items() if not server.has_tls)
-    asked = msgspec.structs.replace(SERVER, runtime=native)
+    asked = rr_order(native)
     assert isinstance(ordered("rr.server", asked), rr.ServerOrder)
-    over_tls = msgspec.to_builtins(asked) | {"tls": {"certificate": "", "key": ""}}
+    over_tls = asked | {"tls": {"certificate": "", "key": ""}}
     with pytest.raises(RefusedError, match=r"^a server on native does not encrypt$"):
         ordered("rr.server", over_tls)

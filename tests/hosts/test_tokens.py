@@ -37,11 +37,11 @@ ADMITTED = _native.Admission.ADMITTED
 WORKLOADS = "tinygram_bench.workloads"
 
 
-def order_of(value: object) -> object:
-    return msgspec.json.decode(msgspec.json.encode(value))
+def order_of(value: object) -> dict[str, object]:
+    return msgspec.json.decode(msgspec.json.encode(value), type=dict[str, object])
 
 
-def rr_order(runtime: str) -> object:
+def rr_order(runtime: str) -> dict[str, object]:
     return order_of(
         rr.ServerOrder(
             runtime=runtime,

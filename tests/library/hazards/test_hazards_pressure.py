@@ -38,7 +38,7 @@ def narrow(request: pytest.FixtureRequest) -> Iterator[Pair]:
     if request.param == "unix":
         ours, peer = map(narrowed, socket.socketpair())
     else:
-        # Who is accepted has the buffers of who listens, whose size is told when connecting.
+        # An accepted socket inherits the listener's buffers, whose size is told when connecting.
         with narrowed(socket.socket()) as listening:
             listening.bind(("127.0.0.1", 0))
             listening.listen()

@@ -7,9 +7,9 @@ use tinygram_core::Histogram;
 /// last one.
 #[derive(Clone, Debug)]
 pub enum RoundTrips {
-    /// As a histogram, for any number of them.
+    /// A histogram, for any number of round trips.
     Counted(Histogram),
-    /// One by one, for a slice: clearing them, and making room for more, takes next to no time.
+    /// Each round trip of a slice: clearing them, and making room for more, takes next to no time.
     Each(Vec<u64>),
 }
 

@@ -23,7 +23,7 @@ from tinygram_bench.processes.workers import RunError
 from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.runs.stage import Address, Turn
 from tinygram_bench.runs.workload import Exchanged, TakesTurns, Waiting
-from tinygram_bench.statistics.workloads.loads import EXTERNAL
+from tinygram_bench.statistics.workloads.loads import is_external
 from tinygram_bench.workloads.echo.cases import in_flight_ns
 from tinygram_bench.workloads.echo.marks import (
     Marks,
@@ -53,7 +53,7 @@ class Echo(TakesTurns):
     def foreign_server(self, case: Case) -> str | None:
         """The option and value of `--server` or `--server-command`."""
         command = EchoParameters.of(case).server_command
-        if _is_external(case) and command is not None:
+        if is_external(case) and command is not None:
             return f"--server-command {command!r}"
         return super().foreign_server(case)
 
@@ -73,7 +73,7 @@ class Echo(TakesTurns):
         running = self.server_address(case)
         if running is not None:
             return running
-        if _is_external(case):
+        if is_external(case):
             return _start_external(turn)
         return turn.stage.once("listening", lambda: _start_ours(turn))
 
@@ -247,7 +247,3 @@ def _marks_of(turn: Turn) -> Marks:
     if turn.programs:
         return SessionMarks(turn.programs[0].pid)
     return NoMarks()
-
-
-def _is_external(case: Case) -> bool:
-    return case.runtime == EXTERNAL
