@@ -28,12 +28,14 @@ def flat_out_case(
     messages: int,
     *,
     size: MessageBytes | None = None,
+    receiver_command: str | None = None,
     congestion_control: str = "cubic",
 ) -> Case:
     """The one case that `tinygram stream --only ONLY` runs flat out, both ends apart."""
     options = replace(
         stream_options(only),
         messages=messages,
+        receiver_command=receiver_command,
         congestion_control=congestion_control,
     )
     return only_case(options if size is None else replace(options, message_bytes=size))

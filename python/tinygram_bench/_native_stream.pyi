@@ -226,7 +226,12 @@ class Receiver:
         """The port that it listens on; 0: it does not."""
 
     def receive(
-        self, check: StreamCheck, messages: int, warm_up: int, buffer_bytes: int
+        self,
+        check: StreamCheck,
+        messages: int,
+        warm_up: int,
+        buffer_bytes: int,
+        compares: bool = True,
     ) -> list[tuple[str, int]]:
         """Read the whole stream, `buffer_bytes` at most in a read; named counters.
 

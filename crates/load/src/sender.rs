@@ -242,7 +242,7 @@ mod tests {
         let count = schedule.messages();
         let check = StreamCheck::new(pool.clone(), count);
         thread::scope(|scope| {
-            let reading = scope.spawn(move || receiver.receive(check, count, 0, 1 << 16));
+            let reading = scope.spawn(move || receiver.receive(check, count, 0, 1 << 16, true));
             let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
             let mut sender = Sender::new(stream.as_raw_fd(), &pool, max_bytes);
             if is_paced {
@@ -269,7 +269,8 @@ mod tests {
             let port = receiver.port().unwrap();
             let check = StreamCheck::new(pool.clone(), 1 << 30).ending_early();
             thread::scope(|scope| {
-                let reading = scope.spawn(move || receiver.receive(check, 1 << 30, 0, 1 << 16));
+                let reading =
+                    scope.spawn(move || receiver.receive(check, 1 << 30, 0, 1 << 16, true));
                 let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
                 let slices = Slices::new(vec![2_000_000, 9_000_000], 2_000_000).unwrap();
                 let start_ns = monotonic_ns() + 1_000_000;

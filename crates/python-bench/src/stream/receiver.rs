@@ -59,6 +59,7 @@ impl Receiver {
         self.port
     }
 
+    #[pyo3(signature = (check, messages, warm_up, buffer_bytes, compares=true))]
     fn receive(
         &mut self,
         py: Python<'_>,
@@ -66,11 +67,12 @@ impl Receiver {
         messages: u64,
         warm_up: u64,
         buffer_bytes: usize,
+        compares: bool,
     ) -> PyResult<Counters> {
         let inner = self.taken()?;
         let check = check.inner.clone();
         let reception = py
-            .detach(|| inner.receive(check, messages, warm_up, buffer_bytes))
+            .detach(|| inner.receive(check, messages, warm_up, buffer_bytes, compares))
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
         Ok(self.received(reception))
     }

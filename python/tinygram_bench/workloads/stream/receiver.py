@@ -49,12 +49,14 @@ def receive(
     order: ReceiverOrder,
     announce: Announce,
     tell_arrived: Callable[[], None] = lambda: None,
+    *,
+    checks: bool = True,
 ) -> dict[str, int]:
     """Receive one stream, leave its notes, and return the counters.
 
     `announce` gets the port, where this end listens; `tell_arrived` is called when the whole
     warm-up of an encrypted stream has arrived. Raises OSError, also where a byte was not the one
-    that was sent.
+    that was sent, if it `checks` them.
     """
     if order.tls is not None:
         return _receive_tls(order, order.tls, announce, tell_arrived)
@@ -63,7 +65,13 @@ def receive(
     pool = message_pool(order.seed, order.min_bytes, order.max_bytes, order.producers)
     check = _native.StreamCheck(pool, order.messages, order.may_end_early)
     receiver, met_counters = _met(order, announce)
-    counters = receiver.receive(check, order.messages, order.warm_up, order.receive_buffer_bytes)
+    counters = receiver.receive(
+        check,
+        order.messages,
+        order.warm_up,
+        order.receive_buffer_bytes,
+        checks,
+    )
     leave(order.notes_fd, receiver.notes())
     if order.producers > 1:
         leave(order.turns_fd, receiver.turns())
@@ -132,7 +140,7 @@ def _receive_alone(options: argparse.Namespace) -> int:
             may_end_early=options.may_end_early,
         )
         try:
-            counters = receive(order, _print_port)
+            counters = receive(order, _print_port, checks=not options.no_check)
         except OSError as error:
             print(error, file=sys.stderr)
             return 1
@@ -162,6 +170,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--turns", help="file for whose each message was")
     parser.add_argument("--parent", type=int, required=True, help="process to die with")
     parser.add_argument("--cpu", type=int, help="core to stay on")
+    parser.add_argument("--no-check", action="store_true", help="only to measure what checks cost")
     return parser
 
 
