@@ -35,6 +35,15 @@ fn options(port: u16, connections: Connections) -> CallOptions {
     }
 }
 
+/// Connections of callers that have a thread each.
+fn with_threads() -> [Connections; 3] {
+    [
+        Connections::PerRequest,
+        Connections::PerCaller,
+        Connections::Shared { depth: 2 },
+    ]
+}
+
 /// Many connections without a thread each: by epoll, and by io_uring where that is permitted.
 fn many() -> impl Iterator<Item = Connections> {
     [false, true]
@@ -138,14 +147,7 @@ fn no_call_begins_after_the_end_and_all_that_have_begun_are_finished() {
 #[test]
 fn in_slices_calls_that_began_before_one_had_settled_are_in_no_slice() {
     let content = content(50);
-    for connections in [
-        Connections::PerRequest,
-        Connections::PerCaller,
-        Connections::Shared { depth: 2 },
-    ]
-    .into_iter()
-    .chain(many())
-    {
+    for connections in with_threads().into_iter().chain(many()) {
         let (tally, counts) = with_server(&content, |port| {
             let callers = prepared(options(port, connections), &content).unwrap();
             let first_ns = monotonic_ns() + 1_000_000;
@@ -193,14 +195,7 @@ fn in_slices_calls_that_began_before_one_had_settled_are_in_no_slice() {
 #[test]
 fn callers_that_have_slept_through_a_slice_make_no_call_in_anothers_turn() {
     let content = content(50);
-    for connections in [
-        Connections::PerRequest,
-        Connections::PerCaller,
-        Connections::Shared { depth: 2 },
-    ]
-    .into_iter()
-    .chain(many())
-    {
+    for connections in with_threads().into_iter().chain(many()) {
         let (tally, counts) = with_server(&content, |port| {
             let callers = prepared(options(port, connections), &content).unwrap();
             let now_ns = monotonic_ns();
