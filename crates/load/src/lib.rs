@@ -1,9 +1,8 @@
 //! The bench's load: two processes that send, receive, serve, count and keep time.
 //!
 //! - Without I/O: [`messages`], their bytes and receipts; [`schedule`], when they are due; [`generator`].
-//! - `stream`: [`pacer`], [`sender`] and [`receiver`], [`connections`] where there are many; [`rr`], [`echo`],
-//!   [`sizes`] and [`fanout`] have their own. [`sends`] writes to many connections at a time.
-//!   [`socket::admission`] tells a client's connections from those of others.
+//! - A room for each workload: [`stream`], [`rr`], [`echo`], [`sizes`] and [`fanout`]. [`sends`] writes to many
+//!   connections at a time. [`socket::admission`] tells a client's connections from those of others.
 //! - [`diag`] reads the kernel's state of sockets, by [`netlink`]; [`write_counts`] counts writes.
 //!
 //! Laws: plain blocking code, no async runtime; time is CLOCK_MONOTONIC; nothing allocates without
@@ -11,7 +10,6 @@
 
 #![warn(missing_debug_implementations)]
 
-pub mod connections;
 pub mod diag;
 pub mod echo;
 pub mod fanout;
@@ -19,13 +17,11 @@ pub mod generator;
 pub mod margin;
 pub mod messages;
 pub mod netlink;
-pub mod pacer;
 pub mod process;
-pub mod receiver;
 pub mod rr;
 pub mod schedule;
-pub mod sender;
 pub mod sends;
 pub mod sizes;
 pub mod socket;
+pub mod stream;
 pub mod write_counts;

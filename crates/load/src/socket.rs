@@ -2,6 +2,7 @@
 //! through them.
 
 pub mod admission;
+pub(crate) mod by_fd;
 
 use admission::Admission;
 use rustix::{

@@ -10,6 +10,7 @@ use crate::{
     messages::{EchoError, Echoes, MessagePool},
     process::thread_cpu_ns,
     schedule::Slices,
+    socket::by_fd::ByFd,
 };
 use std::{
     io::{self, ErrorKind},
@@ -55,8 +56,8 @@ pub struct EchoClient {
     pool: MessagePool,
     epoll: Epoll,
     workers: Vec<Worker>,
-    /// Descriptor → number of its worker.
-    numbers: Vec<usize>,
+    /// The workers' numbers.
+    numbers: ByFd<usize>,
     buffer: Vec<u8>,
     connects_ns: Vec<u64>,
     is_trusting: bool,
@@ -81,7 +82,7 @@ impl EchoClient {
         let failed = |number| move |error| of_worker(number)(Fault::Connect(error));
         let epoll = Epoll::new().map_err(failed(0))?;
         let mut workers = Vec::with_capacity(settings.workers);
-        let mut numbers = Vec::new();
+        let mut numbers = ByFd::default();
         let mut connects_ns = Vec::with_capacity(settings.workers);
         for number in 0..settings.workers {
             // Workers start at different messages, so that a reply to another worker's message is wrong.
@@ -96,11 +97,7 @@ impl EchoClient {
             if let Some(encrypt) = encrypt {
                 worker.encrypt(encrypt).map_err(failed(number))?;
             }
-            let slot = worker.fd() as usize;
-            if slot >= numbers.len() {
-                numbers.resize(slot + 1, 0);
-            }
-            numbers[slot] = number;
+            numbers.insert(worker.fd(), number);
             workers.push(worker);
         }
         Ok(Self {
@@ -192,8 +189,9 @@ impl EchoClient {
             let count = self.wait(&mut run)?;
             for index in 0..count {
                 let ready = self.epoll.ready(index);
-                let number = self.numbers[ready.fd as usize];
-                self.serve(number, ready.is_readable, &mut run)?;
+                if let Some(&number) = self.numbers.get(ready.fd) {
+                    self.serve(number, ready.is_readable, &mut run)?;
+                }
             }
         }
         Ok(run.ended(&self.workers))

@@ -9,7 +9,7 @@ use super::{
     reply::Reply,
 };
 use crate::{
-    socket::{admission::Admission, listening},
+    socket::{admission::Admission, by_fd::ByFd, listening},
     write_counts,
 };
 use std::{
@@ -71,9 +71,7 @@ pub struct EchoServer {
     reply: Reply,
     /// One buffer for all connections: the bytes of a read go back, or are copied, before the next read.
     buffer: Vec<u8>,
-    /// The connections by descriptor.
-    connections: Vec<Option<Connection>>,
-    open: usize,
+    connections: ByFd<Connection>,
     /// Connections that hold messages for a time, by descriptor.
     holding: Vec<RawFd>,
     max_connections: usize,
@@ -105,8 +103,7 @@ impl EchoServer {
             reply: settings.reply,
             // Not zero, so that the pages are touched now.
             buffer: vec![1; settings.buffer_bytes.max(1)],
-            connections: Vec::new(),
-            open: 0,
+            connections: ByFd::default(),
             holding: Vec::new(),
             max_connections: max_connections.max(1),
             client: settings.client,
@@ -184,7 +181,7 @@ impl EchoServer {
     fn on_ready(&mut self, ready: Ready) {
         self.activity += 1;
         // The connection may have been ended since.
-        let Some(Some(connection)) = self.connections.get_mut(ready.fd as usize) else {
+        let Some(connection) = self.connections.get_mut(ready.fd) else {
             return;
         };
         connection.last_active = self.activity;
@@ -200,7 +197,7 @@ impl EchoServer {
 
     /// Do what is to be done with a connection next.
     fn settle(&mut self, fd: RawFd, outcome: io::Result<Outcome>) {
-        let Some(connection) = self.connections[fd as usize].as_mut() else {
+        let Some(connection) = self.connections.get_mut(fd) else {
             return;
         };
         let wanted = connection.wanted();
@@ -228,7 +225,7 @@ impl EchoServer {
         let now_ns = monotonic_ns();
         let mut deadline_ns = u64::MAX;
         for fd in std::mem::take(&mut self.holding) {
-            let Some(connection) = self.connections[fd as usize].as_mut() else {
+            let Some(connection) = self.connections.get_mut(fd) else {
                 continue;
             };
             let outcome = connection.on_tick(now_ns, will_wait);
@@ -266,7 +263,7 @@ impl EchoServer {
     }
 
     fn begin(&mut self, stream: TcpStream) {
-        if self.open >= self.max_connections {
+        if self.connections.len() >= self.max_connections {
             self.evict();
         }
         self.activity += 1;
@@ -280,28 +277,23 @@ impl EchoServer {
         if self.epoll.watch(fd, For::Reading).is_err() {
             return;
         }
-        let slot = fd as usize;
-        if slot >= self.connections.len() {
-            self.connections.resize_with(slot + 1, || None);
-        }
-        self.connections[slot] = Some(connection);
-        self.open += 1;
+        self.connections.insert(fd, connection);
+        let open = self.connections.len() as u64;
         self.counts.accepted += 1;
-        self.counts.most_connections = self.counts.most_connections.max(self.open as u64);
+        self.counts.most_connections = self.counts.most_connections.max(open);
     }
 
     /// End a connection: closing its only descriptor ends the watch, too.
     fn end(&mut self, fd: RawFd) {
-        if self.connections[fd as usize].take().is_some() {
+        if self.connections.remove(fd).is_some() {
             self.holding.retain(|&held| held != fd);
-            self.open -= 1;
         }
     }
 
     /// Make room: end the connection that has been silent the longest. False if there is none.
     fn evict(&mut self) -> bool {
-        let living = self.connections.iter().flatten();
-        let Some(fd) = living
+        let silent = self.connections.values();
+        let Some(fd) = silent
             .min_by_key(|connection| connection.last_active)
             .map(Connection::fd)
         else {

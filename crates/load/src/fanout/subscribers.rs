@@ -5,7 +5,7 @@ use super::tally::{Tally, Turns};
 use crate::{
     messages::{Follower, Publications},
     process::Usage,
-    socket::{admission::Admission, listening, receive_now, reset_when_closed},
+    socket::{admission::Admission, by_fd::ByFd, listening, receive_now, reset_when_closed},
 };
 use std::{
     io::{self, ErrorKind},
@@ -31,9 +31,8 @@ pub struct Subscribers {
     publications: Publications,
     /// The subscribers in the order in which they were accepted.
     subscribers: Vec<Subscriber>,
-    /// Descriptor → subscriber.
-    by_fd: Vec<usize>,
-    open: usize,
+    /// The places of the subscribers whose connections are open.
+    open: ByFd<usize>,
     /// How many subscribers have warmed up.
     reached: usize,
     tally: Tally,
@@ -87,8 +86,7 @@ impl Subscribers {
             epoll: Epoll::new()?,
             publications,
             subscribers: Vec::new(),
-            by_fd: Vec::new(),
-            open: 0,
+            open: ByFd::default(),
             reached: 0,
             tally: Tally::new(0),
             // Not zero, so that the pages are touched now.
@@ -146,16 +144,11 @@ impl Subscribers {
             Ok((stream, _)) => {
                 // Our end is the second to end, and keeps no port in TIME_WAIT.
                 reset_when_closed(&stream)?;
-                let fd = stream.as_raw_fd() as usize;
-                if fd >= self.by_fd.len() {
-                    self.by_fd.resize(fd + 1, usize::MAX);
-                }
-                self.by_fd[fd] = self.subscribers.len();
+                self.open.insert(stream.as_raw_fd(), self.subscribers.len());
                 self.subscribers.push(Subscriber {
                     stream: Some(stream),
                     follower: Follower::default(),
                 });
-                self.open += 1;
             }
             Err(error) => match error.kind() {
                 ErrorKind::WouldBlock => return Ok(false),
@@ -176,7 +169,7 @@ impl Subscribers {
         let first = self.received;
         (self.reads, self.bytes) = (0, 0);
         self.tally.begin(turns);
-        while self.open > 0 {
+        while !self.open.is_empty() {
             self.turn(give_up_ns, None)?;
         }
         let behind = |one: &Subscriber| one.follower.received() < self.received;
@@ -211,11 +204,10 @@ impl Subscribers {
     }
 
     fn read(&mut self, fd: RawFd, until: Option<u64>) -> io::Result<()> {
-        let index = self.by_fd[fd as usize];
-        let subscriber = &mut self.subscribers[index];
-        if subscriber.stream.is_none() {
+        let Some(&index) = self.open.get(fd) else {
             return Ok(());
-        }
+        };
+        let subscriber = &mut self.subscribers[index];
         let named =
             |why: &dyn std::fmt::Display| io::Error::other(format!("subscriber {index}: {why}"));
         let count = match receive_now(fd, &mut self.buffer).map_err(|error| named(&error))? {
@@ -253,8 +245,9 @@ impl Subscribers {
     /// The publisher has ended this connection.
     fn end(&mut self, index: usize, until: Option<u64>) -> io::Result<()> {
         let subscriber = &mut self.subscribers[index];
-        subscriber.stream = None;
-        self.open -= 1;
+        if let Some(stream) = subscriber.stream.take() {
+            self.open.remove(stream.as_raw_fd());
+        }
         match until {
             None if !subscriber.follower.is_amidst() => Ok(()),
             wanted => Err(self.ended_early(index, wanted.unwrap_or(self.received))),

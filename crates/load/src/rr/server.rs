@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     messages::CallContent,
-    socket::{admission::Admission, listening},
+    socket::{admission::Admission, by_fd::ByFd, listening},
 };
 use rustix::net::sockopt;
 use std::{
@@ -52,9 +52,7 @@ pub struct Server {
     epoll: Epoll,
     content: CallContent,
     options: ServerOptions,
-    /// The connections by descriptor.
-    connections: Vec<Option<Connection>>,
-    open: usize,
+    connections: ByFd<Connection>,
     counts: Counts,
     buffer: Vec<u8>,
 }
@@ -78,8 +76,7 @@ impl Server {
             epoll: Epoll::new()?,
             content,
             options,
-            connections: Vec::new(),
-            open: 0,
+            connections: ByFd::default(),
             counts: Counts::default(),
             // Not zero, so that the pages are touched now.
             buffer: vec![1; BUFFER_BYTES],
@@ -105,7 +102,11 @@ impl Server {
         let sweep_ms = (self.options.idle_ns / 2_000_000).clamp(1, LONGEST_SWEEP_MS);
         let mut swept_ns = coarse_monotonic_ns();
         loop {
-            let timeout_ms = if self.open > 0 { sweep_ms as i32 } else { -1 };
+            let timeout_ms = if self.connections.is_empty() {
+                -1
+            } else {
+                sweep_ms as i32
+            };
             let count = match self.epoll.wait(timeout_ms) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 outcome => outcome?,
@@ -156,7 +157,7 @@ impl Server {
     }
 
     fn add(&mut self, stream: TcpStream, now_ns: u64) {
-        if self.open >= self.options.max_connections {
+        if self.connections.len() >= self.options.max_connections {
             self.evict();
         }
         let fd = stream.as_raw_fd();
@@ -164,19 +165,15 @@ impl Server {
             self.counts.failed_accepts += 1;
             return;
         }
-        let slot = fd as usize;
-        if slot >= self.connections.len() {
-            self.connections.resize_with(slot + 1, || None);
-        }
-        self.connections[slot] = Some(Connection::new(stream, now_ns));
-        self.open += 1;
+        self.connections.insert(fd, Connection::new(stream, now_ns));
+        let open = self.connections.len() as u64;
         self.counts.accepted += 1;
-        self.counts.most_connections = self.counts.most_connections.max(self.open as u64);
+        self.counts.most_connections = self.counts.most_connections.max(open);
     }
 
     fn serve(&mut self, fd: RawFd, now_ns: u64) {
         // The connection may have been closed since it was ready.
-        let Some(Some(connection)) = self.connections.get_mut(fd as usize) else {
+        let Some(connection) = self.connections.get_mut(fd) else {
             return;
         };
         let mut lent = Lent {
@@ -209,11 +206,8 @@ impl Server {
 
     /// Make room: close the connection with the least standing. False if there is none.
     fn evict(&mut self) -> bool {
-        let laggard = self.connections.iter().flatten();
-        let Some(fd) = laggard
-            .min_by_key(|each| each.standing())
-            .map(Connection::fd)
-        else {
+        let laggard = self.connections.values().min_by_key(|each| each.standing());
+        let Some(fd) = laggard.map(Connection::fd) else {
             return false;
         };
         self.counts.evicted_connections += 1;
@@ -223,22 +217,17 @@ impl Server {
 
     fn close_idle(&mut self, now_ns: u64) {
         let idle_ns = self.options.idle_ns;
-        for slot in 0..self.connections.len() {
-            let is_idle = self.connections[slot]
-                .as_ref()
-                .is_some_and(|each| now_ns.saturating_sub(each.progress_ns()) >= idle_ns);
-            if is_idle {
-                self.counts.idle_connections += 1;
-                self.close(slot as RawFd);
-            }
+        let is_idle = |each: &&Connection| now_ns.saturating_sub(each.progress_ns()) >= idle_ns;
+        let idle = self.connections.values().filter(is_idle);
+        for fd in idle.map(Connection::fd).collect::<Vec<_>>() {
+            self.counts.idle_connections += 1;
+            self.close(fd);
         }
     }
 
     /// Close a connection: closing its only descriptor ends the watch, too.
     fn close(&mut self, fd: RawFd) {
-        if self.connections[fd as usize].take().is_some() {
-            self.open -= 1;
-        }
+        self.connections.remove(fd);
     }
 }
 

@@ -1,6 +1,7 @@
 //! A send call for each message; epoll(7) tells when a connection that was full takes more.
 
 use super::{Calls, SendError, Sends, Waiting, most_of};
+use crate::socket::by_fd::ByFd;
 use std::{
     io::{self, ErrorKind},
     os::fd::{AsRawFd, RawFd},
@@ -19,8 +20,7 @@ pub struct ByCalls {
     /// The bytes that wait for each connection; nearly always none, which takes no memory.
     waiting: Vec<Behind>,
     all_waiting_bytes: usize,
-    /// Descriptor → connection.
-    by_fd: Vec<usize>,
+    numbers: ByFd<usize>,
     epoll: Epoll,
     timer: TimerFd,
     calls: Calls,
@@ -57,21 +57,11 @@ impl ByCalls {
     pub fn new(fds: Vec<RawFd>) -> io::Result<Self> {
         let (epoll, timer) = (Epoll::new()?, TimerFd::new()?);
         epoll.watch(timer.as_raw_fd(), For::Reading)?;
-        let most = fds
-            .iter()
-            .copied()
-            .max()
-            .unwrap_or(0)
-            .max(timer.as_raw_fd());
-        let mut by_fd = vec![usize::MAX; most as usize + 1];
-        for (connection, fd) in fds.iter().enumerate() {
-            by_fd[*fd as usize] = connection;
-        }
         Ok(Self {
             waiting: vec![Behind::default(); fds.len()],
+            numbers: fds.iter().copied().zip(0..).collect(),
             fds,
             all_waiting_bytes: 0,
-            by_fd,
             epoll,
             timer,
             calls: Calls::default(),
@@ -140,8 +130,8 @@ impl Sends for ByCalls {
             let fd = self.epoll.ready(index).fd;
             if fd == self.timer.as_raw_fd() {
                 self.timer.take()?;
-            } else {
-                self.on_writable(self.by_fd[fd as usize])?;
+            } else if let Some(&connection) = self.numbers.get(fd) {
+                self.on_writable(connection)?;
             }
         }
         Ok(())

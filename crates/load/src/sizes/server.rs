@@ -9,11 +9,10 @@
 use super::kept::{Memory, WrongByte};
 use crate::{
     messages::{Event, Exchange, Limits},
-    socket::{admission::Admission, listening, receive_now, reset_when_closed},
+    socket::{admission::Admission, by_fd::ByFd, listening, receive_now, reset_when_closed},
 };
 use rustix::net::sockopt;
 use std::{
-    collections::HashMap,
     io,
     net::{SocketAddr, TcpListener, TcpStream},
     os::fd::{AsRawFd, RawFd},
@@ -117,10 +116,10 @@ enum Step {
 pub struct Server {
     listeners: Vec<TcpListener>,
     /// Descriptor → place of its listener.
-    port_of: HashMap<RawFd, usize>,
+    port_of: ByFd<usize>,
     epoll: Epoll,
     options: Options,
-    peers: HashMap<RawFd, Peer>,
+    peers: ByFd<Peer>,
     memory: Memory,
     /// The counts of each listener.
     counts: Vec<Counts>,
@@ -152,7 +151,7 @@ impl Server {
             listeners,
             epoll,
             options,
-            peers: HashMap::new(),
+            peers: ByFd::default(),
             memory: Memory::new(options.compared),
             next_sweep_ns: u64::MAX,
         })
@@ -197,7 +196,7 @@ impl Server {
                 if Some(ready.fd) == stop_fd {
                     return Ok(());
                 }
-                match self.port_of.get(&ready.fd) {
+                match self.port_of.get(ready.fd) {
                     Some(&port) => self.on_connection(port)?,
                     None => self.on_readable(ready.fd)?,
                 }
@@ -240,7 +239,7 @@ impl Server {
         self.peers.insert(fd, peer);
         // The connection's first bytes are often there already: read them before it is watched.
         self.on_readable(fd)?;
-        if self.peers.contains_key(&fd) && self.epoll.watch(fd, For::Reading).is_err() {
+        if self.peers.get(fd).is_some() && self.epoll.watch(fd, For::Reading).is_err() {
             // The kernel has no memory, or no watch, for one more connection: the others go on.
             self.counts[port].refused += 1;
             self.reset(fd);
@@ -265,7 +264,7 @@ impl Server {
     }
 
     fn on_readable(&mut self, fd: RawFd) -> Result<(), ServeError> {
-        let Some(peer) = self.peers.get_mut(&fd) else {
+        let Some(peer) = self.peers.get_mut(fd) else {
             return Ok(());
         };
         match proceed(peer, &mut self.memory) {
@@ -285,7 +284,7 @@ impl Server {
 
     /// A whole sample: compare it, then let its connection go.
     fn end(&mut self, fd: RawFd) -> Result<(), ServeError> {
-        let Some(peer) = self.peers.remove(&fd) else {
+        let Some(peer) = self.peers.remove(fd) else {
             return Ok(());
         };
         let is_compared = self.memory.compare(fd)?;
@@ -298,7 +297,7 @@ impl Server {
 
     fn reset(&mut self, fd: RawFd) {
         self.memory.forget(fd);
-        if let Some(peer) = self.peers.remove(&fd) {
+        if let Some(peer) = self.peers.remove(fd) {
             // This fails only for a descriptor that is no socket.
             let _is_set = reset_when_closed(&peer.stream);
         }
@@ -307,7 +306,7 @@ impl Server {
     /// End the connection that was silent the longest.
     fn give_way(&mut self) -> Result<(), ServeError> {
         let silent = self.peers.iter().min_by_key(|(_, peer)| peer.active_ns);
-        match silent.map(|(fd, _)| *fd) {
+        match silent.map(|(fd, _)| fd) {
             Some(fd) => self.end_silent_one(fd),
             None => Ok(()),
         }
@@ -322,7 +321,7 @@ impl Server {
             .peers
             .iter()
             .filter(|(_, peer)| peer.deadline_ns() <= now_ns)
-            .map(|(fd, _)| *fd)
+            .map(|(fd, _)| fd)
             .collect();
         for fd in late {
             self.end_silent_one(fd)?;
@@ -333,7 +332,7 @@ impl Server {
     }
 
     fn end_silent_one(&mut self, fd: RawFd) -> Result<(), ServeError> {
-        let Some(peer) = self.peers.get(&fd) else {
+        let Some(peer) = self.peers.get(fd) else {
             return Ok(());
         };
         if peer.exchange.is_over() {

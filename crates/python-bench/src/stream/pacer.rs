@@ -2,8 +2,8 @@ use crate::{errors::OrOsError, histogram::Histogram};
 use pyo3::{exceptions::PyValueError, prelude::*};
 use std::{num::NonZeroU64, ops::Range};
 use tinygram_load::{
-    pacer,
     schedule::{Arrival, Schedule, Slices},
+    stream::pacer,
 };
 
 /// The schedule that both the pacer and the matching are made from.

@@ -11,7 +11,7 @@ use pyo3::{
     types::PyBytes,
 };
 use std::os::fd::RawFd;
-use tinygram_load::{messages::Spread, receiver};
+use tinygram_load::{messages::Spread, stream::receiver};
 
 type Counters = Vec<(&'static str, u64)>;
 

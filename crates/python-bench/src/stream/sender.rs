@@ -6,8 +6,8 @@ use crate::errors::OrOsError;
 use pyo3::prelude::*;
 use std::os::fd::RawFd;
 use tinygram_load::{
-    sender::{self, Sender},
     sends,
+    stream::sender::{self, Sender},
 };
 
 #[pyfunction]

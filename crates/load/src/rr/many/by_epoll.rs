@@ -1,7 +1,10 @@
 //! A system call for each send and each read; epoll(7) tells which connections are ready for what.
 
 use super::{Callers, Calls, LONGEST_WAIT_MS};
-use crate::{rr::tally::CallError, socket::receive_now};
+use crate::{
+    rr::tally::CallError,
+    socket::{by_fd::ByFd, receive_now},
+};
 use std::{
     io::{self, ErrorKind},
     os::fd::RawFd,
@@ -20,8 +23,7 @@ const BUFFER_BYTES: usize = 64 << 10;
 pub struct ByEpoll {
     epoll: Epoll,
     fds: Vec<RawFd>,
-    /// Descriptor → caller.
-    by_fd: Vec<usize>,
+    callers: ByFd<usize>,
     watched: Vec<For>,
     buffer: Vec<u8>,
 }
@@ -30,17 +32,14 @@ impl ByEpoll {
     /// Watch these connections.
     pub fn new(fds: Vec<RawFd>) -> io::Result<Self> {
         let epoll = Epoll::new()?;
-        let most = fds.iter().copied().max().unwrap_or(0) as usize;
-        let mut by_fd = vec![usize::MAX; most + 1];
-        for (caller, &fd) in fds.iter().enumerate() {
-            by_fd[fd as usize] = caller;
+        for &fd in &fds {
             epoll.watch(fd, For::Reading)?;
         }
         Ok(Self {
             epoll,
             watched: vec![For::Reading; fds.len()],
+            callers: fds.iter().copied().zip(0..).collect(),
             fds,
-            by_fd,
             buffer: vec![1; BUFFER_BYTES],
         })
     }
@@ -106,7 +105,9 @@ impl Calls for ByEpoll {
                 outcome => outcome.map_err(|error| CallError::Thread(error.to_string()))?,
             };
             for index in 0..ready {
-                let caller = self.by_fd[self.epoll.ready(index).fd as usize];
+                let Some(&caller) = self.callers.get(self.epoll.ready(index).fd) else {
+                    continue;
+                };
                 if callers.to_send(caller).is_some() {
                     self.send(callers, caller)?;
                 } else {

@@ -1,12 +1,12 @@
 //! The native sender: how fast this machine can send at all.
 
-use super::{
-    pacer::Pacer,
+use super::pacer::Pacer;
+use crate::{
+    messages::MessagePool,
     schedule::Slices,
     sends::{Calls, MOST_WAITING_BYTES, Sends, hand_over},
     socket::send_all,
 };
-use crate::messages::MessagePool;
 use std::{io, ops::Range, os::fd::RawFd, sync::Arc};
 use tinygram_net::clock::{monotonic_ns, sleep_until_ns};
 
@@ -220,10 +220,9 @@ impl Outlet for ManyConnections {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::receiver::Receiver, *};
     use crate::{
         messages::StreamCheck,
-        receiver::Receiver,
         schedule::{Arrival, Schedule},
         socket::admission::Admission,
     };

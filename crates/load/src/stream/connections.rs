@@ -4,11 +4,11 @@
 //! Each connection sends its number, [`NUMBER_BYTES`] bytes, before its first message: connections that
 //! were made one after the other may be accepted in another order.
 
+use super::receiver::{Meets, Receiver, Reception};
 use crate::{
     messages::{Note, Spread},
     process::Usage,
-    receiver::{Meets, Receiver, Reception},
-    socket::{admission::Admission, receive_now, reset_when_closed},
+    socket::{admission::Admission, by_fd::ByFd, receive_now, reset_when_closed},
 };
 use rustix::net::sockopt;
 use std::{
@@ -31,10 +31,8 @@ const NUMBER_LIMIT: Duration = Duration::from_secs(10);
 struct Connections {
     /// `None`: the sender has ended the connection.
     streams: Vec<Option<TcpStream>>,
-    /// Descriptor → number.
-    by_fd: Vec<usize>,
+    numbers: ByFd<usize>,
     epoll: Epoll,
-    open: usize,
 }
 
 impl Receiver {
@@ -72,7 +70,7 @@ impl Receiver {
         let mut buffer = vec![1u8; buffer_bytes];
         let mut notes: Vec<Note> = Vec::new();
         let mut before = Usage::of_thread();
-        while connections.open > 0 {
+        while !connections.numbers.is_empty() {
             let ready = match connections.epoll.wait(-1) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => 0,
                 outcome => outcome?,
@@ -111,36 +109,31 @@ impl Receiver {
 impl Connections {
     fn new(streams: Vec<Option<TcpStream>>) -> io::Result<Self> {
         let epoll = Epoll::new()?;
-        let mut by_fd = Vec::new();
+        let mut numbers = ByFd::default();
         for (number, stream) in streams.iter().flatten().enumerate() {
             // Our side ends second, and so keeps no port in TIME_WAIT.
             reset_when_closed(stream)?;
             let fd = stream.as_raw_fd();
-            if fd as usize >= by_fd.len() {
-                by_fd.resize(fd as usize + 1, usize::MAX);
-            }
-            by_fd[fd as usize] = number;
+            numbers.insert(fd, number);
             epoll.watch(fd, For::Reading)?;
         }
         Ok(Self {
-            open: streams.len(),
             streams,
-            by_fd,
+            numbers,
             epoll,
         })
     }
 
     /// Read from a connection. Returns its number and how many bytes came; `None`: none, or its end.
     fn read(&mut self, fd: RawFd, buffer: &mut [u8]) -> io::Result<Option<(usize, usize)>> {
-        let number = self.by_fd[fd as usize];
-        if self.streams[number].is_none() {
+        let Some(&number) = self.numbers.get(fd) else {
             return Ok(None);
-        }
+        };
         let named = |error| io::Error::other(format!("connection {number} failed: {error}"));
         Ok(match receive_now(fd, buffer).map_err(named)? {
             Some(0) => {
+                self.numbers.remove(fd);
                 self.streams[number] = None;
-                self.open -= 1;
                 None
             }
             count => count.map(|count| (number, count)),

@@ -1,9 +1,13 @@
-use super::*;
+use super::{
+    super::{
+        pacer::Pacer,
+        sender::{ManyConnections, Sender},
+    },
+    *,
+};
 use crate::{
     messages::{MessagePool, arrivals},
-    pacer::Pacer,
     schedule::{Arrival, Schedule, Slices},
-    sender::{ManyConnections, Sender},
     sends::{Calls, MOST_WAITING_BYTES, SendError, Sends, Waiting, over, ring},
     socket::admission::Admission,
 };

@@ -4,11 +4,11 @@
 //! (docs/decisions/0018), or, on another host, by its token. If the sender listens, the receiver's
 //! connections are made before.
 
-use super::{
+use crate::{
+    messages::{Note, StreamCheck, StreamError},
     process::Usage,
     socket::{self, admission::Admission},
 };
-use crate::messages::{Note, StreamCheck, StreamError};
 use rustix::net::sockopt;
 use std::{
     io,
@@ -57,7 +57,7 @@ pub struct Reception {
     pub strangers: u64,
 }
 
-/// Has one connection to read, or many ([`crate::connections`]): it waits for them on a fresh port, or
+/// Has one connection to read, or many ([`super::connections`]): it waits for them on a fresh port, or
 /// they are made already.
 #[derive(Debug)]
 pub struct Receiver {
