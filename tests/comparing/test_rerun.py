@@ -17,7 +17,8 @@ from tinygram_bench import Plan
 from tinygram_bench.cli.commands.rerun import was_awake
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.model import store
-from tinygram_bench.model.result import Case, CrossCheck, Result, Unavailable
+from tinygram_bench.model.cross_check import CrossCheck
+from tinygram_bench.model.result import Case, Result, Unavailable
 from tinygram_bench.model.sweep import Point, Sweep
 
 RESULT = compared_result({"nodelay": [1e5] * 8})

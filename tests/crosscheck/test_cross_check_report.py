@@ -9,7 +9,8 @@ import pytest
 from tests.support.experiments import flat_out, result_of
 from tests.support.printed_report import printed
 
-from tinygram_bench.model.result import AbsentPeer, CrossCheck, Peer, PeerRun, Result
+from tinygram_bench.model.cross_check import AbsentPeer, CrossCheck, Peer, PeerRun
+from tinygram_bench.model.result import Result
 from tinygram_bench.statistics.verdicts.agreements import agreements_of
 
 OURS = "native/nodelay"

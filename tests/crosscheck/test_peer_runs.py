@@ -19,7 +19,8 @@ from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.crosscheck.run import run_peer
 from tinygram_bench.crosscheck.selection import Chosen, choose
 from tinygram_bench.host.network import private_network
-from tinygram_bench.model.result import Case, MessageBytes, PeerRun, Plan, Run
+from tinygram_bench.model.cross_check import PeerRun
+from tinygram_bench.model.result import Case, MessageBytes, Plan, Run
 from tinygram_bench.runs.progress import Progress
 from tinygram_bench.runs.rounds import run_plan
 

@@ -24,8 +24,9 @@ from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.measurement.resuming import whole_rounds_of
 from tinygram_bench.model import store
+from tinygram_bench.model.cross_check import CrossCheck, Peer, PeerRun
 from tinygram_bench.model.errors import UsageError
-from tinygram_bench.model.result import Case, CrossCheck, Peer, PeerRun, Plan, Result, Run
+from tinygram_bench.model.result import Case, Plan, Result, Run
 from tinygram_bench.model.store.file_lock import FileLock
 from tinygram_bench.runs.progress.live import Live
 from tinygram_bench.runs.rounds import ordered

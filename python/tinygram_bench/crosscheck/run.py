@@ -14,7 +14,7 @@ from tinygram_bench.host.network.settings import set_congestion_control
 from tinygram_bench.host.placement import placement
 from tinygram_bench.host.probes.kernel import counted_between, counters_in
 from tinygram_bench.host.probes.listening import wait_listening
-from tinygram_bench.model.result import PeerRun
+from tinygram_bench.model.cross_check import PeerRun
 from tinygram_bench.processes.attached import attached
 from tinygram_bench.processes.workers import RunError, Worker
 

@@ -14,7 +14,8 @@ from tinygram_bench.crosscheck.peer import Program, Setting, Work
 from tinygram_bench.crosscheck.qperf import QPERF
 from tinygram_bench.crosscheck.sockperf import SOCKPERF
 from tinygram_bench.host.network import private_network
-from tinygram_bench.model.result import AbsentPeer, Case, Peer, Plan
+from tinygram_bench.model.cross_check import AbsentPeer, Peer
+from tinygram_bench.model.result import Case, Plan
 from tinygram_bench.statistics.workloads.loads import is_limit
 
 PROGRAMS = (SOCKPERF, IPERF3, NUTTCP, QPERF)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tinygram_bench.model.result import AbsentPeer, Figure, Result
+from tinygram_bench.model.cross_check import AbsentPeer
+from tinygram_bench.model.result import Figure, Result
 from tinygram_bench.report.document import Section
 from tinygram_bench.report.numbers import UNKNOWN, number, rate, ratio, ratio_interval
 from tinygram_bench.report.table import Column, Shown, table_of

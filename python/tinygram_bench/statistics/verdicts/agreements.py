@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from tinygram_bench.model.result import Case, Figure, Peer, PeerRun, Result, Run
+from tinygram_bench.model.cross_check import Peer, PeerRun
+from tinygram_bench.model.result import Case, Figure, Result, Run
 from tinygram_bench.statistics.figures.intervals import confidence_of, figure_of, looks_of
 from tinygram_bench.statistics.figures.samples import samples_of
 from tinygram_bench.statistics.verdicts.comparison import paired_ratios
