@@ -39,7 +39,7 @@ from tinygram_bench.processes.workers import Worker, wait_all
 from tinygram_bench.runs.bench import Bench
 from tinygram_bench.runs.slices import SLICE_NS
 from tinygram_bench.statistics.figures.intervals import figure_of
-from tinygram_bench.workloads.stream.busy_thread import BusyThread
+from tinygram_bench.workloads.stream.sending.busy_thread import BusyThread
 
 _SIZE = 100
 _ROUNDS = 9

@@ -16,7 +16,7 @@ from tinygram_bench.loads.source import Source, message_pool
 from tinygram_bench.ways import runtimes
 from tinygram_bench.ways.event_loops import loop_factory
 from tinygram_bench.workloads.stream.order import Order, Pace
-from tinygram_bench.workloads.stream.sender import spin_of
+from tinygram_bench.workloads.stream.sending.pacing import spin_of
 
 
 def order(**changes: Any) -> Order:

@@ -261,8 +261,16 @@ def test_a_sender_with_a_planted_difference_computes_and_sleeps_before_it_hands_
         now_ns += 100
         return now_ns
 
-    source = (_native.MessagePool(1, 9, 9), 0, 200, None, lambda: True, lambda: None)
-    planted = PlantedSource(*source, spin_ns=1_000, sleep_ns=5_000)
+    planted = PlantedSource(
+        _native.MessagePool(1, 9, 9),
+        spin_ns=1_000,
+        sleep_ns=5_000,
+        warm_up=0,
+        count=200,
+        pacer=None,
+        has_settled=lambda: True,
+        on_start=lambda: None,
+    )
     monkeypatch.setattr("tinygram_bench.loads.planted.time.monotonic_ns", clock)
     monkeypatch.setattr("tinygram_bench.loads.planted.time.sleep", slept_s.append)
     bursts = iter(planted.next_burst, None)

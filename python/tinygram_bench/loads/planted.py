@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from tinygram_bench._native import MessagePool
 from tinygram_bench.loads.source import Source
 
 _SLEEPS_EVERY = 100
@@ -14,9 +15,9 @@ _SLEEPS_EVERY = 100
 class PlantedSource(Source):
     """Before each message the sender computes for `spin_ns`; before each 100th it sleeps."""
 
-    def __init__(self, *source: Any, spin_ns: int, sleep_ns: int) -> None:
-        """`source`: what `Source` takes."""
-        super().__init__(*source)
+    def __init__(self, pool: MessagePool, *, spin_ns: int, sleep_ns: int, **source: Any) -> None:
+        """`pool`, `source`: what `Source` takes."""
+        super().__init__(pool, **source)
         self._spin_ns = spin_ns
         self._sleep_ns = sleep_ns
 

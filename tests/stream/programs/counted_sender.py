@@ -20,6 +20,7 @@ from tinygram_bench.host.probes.usage import Mark
 from tinygram_bench.workloads.stream import meeting, sender
 from tinygram_bench.workloads.stream.meeting import Met
 from tinygram_bench.workloads.stream.order import Order
+from tinygram_bench.workloads.stream.sending import counting
 
 
 def main() -> int:
@@ -42,7 +43,7 @@ def main() -> int:
 
     with (
         mock.patch.object(sender, "met", met),
-        mock.patch.object(sender, "Mark", mock.Mock(at_start=marked, at_end=Mark.at_end)),
+        mock.patch.object(counting, "Mark", mock.Mock(at_start=marked, at_end=Mark.at_end)),
     ):
         status = sender.main()
     print(json.dumps(told | {"counts": _native.write_counts()}), file=sys.stderr)

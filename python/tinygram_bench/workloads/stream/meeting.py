@@ -17,7 +17,7 @@ from tinygram_bench.host.network.connections import Listener, introduce, unconne
 from tinygram_bench.workloads.stream.order import Order, ReceiverOrder
 
 _NUMBER_BYTES = 4
-"""The length of a connection's number (crates/load, connections.rs)."""
+"""The length of a connection's number (crates/load, stream/connections.rs)."""
 _NUMBER_LIMIT_S = 10.0
 
 
