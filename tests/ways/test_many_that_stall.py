@@ -33,10 +33,7 @@ MAKE_LOOP: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
     for runtime in ("asyncio", "uvloop")
     for by, make in (
         ("stock transports", lambda runtime: loop_factory(runtime)()),
-        (
-            "tinygram",
-            lambda runtime: tinygram.new_event_loop(loop_factory(runtime), strategy=tinygram.tick),
-        ),
+        ("tinygram", lambda runtime: loop_factory(runtime, tinygram.tick)()),
     )
 }
 

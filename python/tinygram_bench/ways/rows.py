@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
 
 from tinygram.strategies import Strategy
@@ -17,11 +18,19 @@ class Row:
     """What rows of registries, which are Structs, inherit.
 
     `strategies`: those that make sense for the row. `requires`: packages that it needs, and
-    IO_URING or KERNEL_TLS where it needs these of the kernel.
+    IO_URING or KERNEL_TLS where it needs these of the kernel. `imports`: modules that it uses
+    beside those, and that the module which it is in does not import.
     """
 
     strategies: tuple[str, ...]
     requires: tuple[str, ...]
+    imports: tuple[str, ...] = ()
+
+    def import_used(self) -> None:
+        """Import all that the row uses: a process then freezes what there is, for its collector."""
+        for name in (*self.requires, *self.imports):
+            if name not in _OF_KERNEL:
+                importlib.import_module(name)
 
     def missing(self) -> str | None:
         """Why the row cannot run here; None where it can."""

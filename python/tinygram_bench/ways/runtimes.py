@@ -97,9 +97,11 @@ class Runtime(rows.Row, Struct, frozen=True):
     has_producers: bool = False
     max_batch_bytes: int = MAX_BATCH_BYTES
     tls_by: Literal["socket", "loop", "kernel"] | None = None
+    imports: tuple[str, ...] = ()
 
     def load(self) -> Send:
         """Import the module's `run(sock, source, way)`, which returns when all was handed over."""
+        self.import_used()
         module = importlib.import_module(f"{__package__}.{self.module}")
         return cast(Send, module.run)
 
@@ -115,6 +117,7 @@ _SHARED_DEFAULTS = ("combine", "coalesce:10us", "adaptive")
 SHARED = tuple(str(strategy) for strategy in reversed(strategies.OF_THREADS))
 """The library's own strategies for threads that share a connection."""
 _UVLOOP = ("uvloop",)
+_OUR_LOOP = ("tinygram.aio.loop",)
 
 RUNTIMES = (
     Runtime("loop", "stdlib", "by_hand.loop", _BLOCKING, _PUBLISHED, tls_by="socket"),
@@ -144,7 +147,9 @@ RUNTIMES = (
     Runtime("asyncio", "stdlib", _BY_HAND, _QUEUED, _PUBLISHED, tls_by="loop"),
     Runtime("asyncio", "stdlib", "by_hand.asyncio_tick", ("tick",), ("tick",), tls_by="loop"),
     Runtime(
-        *("asyncio", "tinygram", "library.event_loops", LIBRARY, _LIBRARY_DEFAULTS), tls_by="loop"
+        *("asyncio", "tinygram", "library.event_loops", LIBRARY, _LIBRARY_DEFAULTS),
+        tls_by="loop",
+        imports=_OUR_LOOP,
     ),
     Runtime(
         *("asyncio", "aiofastnet", "aiofastnet", ("nodelay",), ("nodelay",)),
@@ -164,6 +169,7 @@ RUNTIMES = (
         runs_when="either",
         requires=_UVLOOP,
         tls_by="loop",
+        imports=_OUR_LOOP,
     ),
     Runtime(
         *("uvloop", "aiofastnet", "aiofastnet", ("nodelay",), ("nodelay",)),
@@ -181,9 +187,13 @@ RUNTIMES = (
 _MANY_DEFAULTS = ("tick", "adaptive")
 ON_MANY = (
     Runtime("asyncio", "stdlib", "many.by_hand", ("nodelay",), ("nodelay",)),
-    Runtime("asyncio", "tinygram", "many.library", LIBRARY, _MANY_DEFAULTS),
+    Runtime("asyncio", "tinygram", "many.library", LIBRARY, _MANY_DEFAULTS, imports=_OUR_LOOP),
     Runtime("uvloop", "stdlib", "many.by_hand", ("nodelay",), ("nodelay",), requires=_UVLOOP),
-    Runtime("uvloop", "tinygram", "many.library", LIBRARY, _MANY_DEFAULTS, requires=_UVLOOP),
+    Runtime(
+        *("uvloop", "tinygram", "many.library", LIBRARY, _MANY_DEFAULTS),
+        requires=_UVLOOP,
+        imports=_OUR_LOOP,
+    ),
     Runtime("native", "tinygram", "many.native", ("nodelay",), ("nodelay",)),
     Runtime(*("native", IO_URING, "many.native", ("nodelay",), ("nodelay",)), requires=(IO_URING,)),
 )

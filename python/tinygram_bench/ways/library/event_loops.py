@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 
-from tinygram import Transport, new_event_loop
+from tinygram import Transport
 from tinygram_bench.loads.source import Source
 from tinygram_bench.ways import transports
 from tinygram_bench.ways.event_loops import loop_factory
@@ -16,9 +16,6 @@ from tinygram_bench.ways.transports import Connection
 def run(sock: socket.socket, source: Source, way: Way) -> None:
     """Send everything; the loop below is the stock one or uvloop's."""
 
-    def make_loop() -> asyncio.AbstractEventLoop:
-        return new_event_loop(loop_factory(way.runtime), strategy=way.strategy)
-
     async def connect(sock: socket.socket, way: Way) -> tuple[asyncio.WriteTransport, Connection]:
         loop = asyncio.get_running_loop()
         transport, connection = await loop.create_connection(
@@ -28,4 +25,4 @@ def run(sock: socket.socket, source: Source, way: Way) -> None:
         way.library_holds = lambda: transport.stats().holds
         return transport, connection
 
-    transports.run(make_loop, sock, source, way, connect)
+    transports.run(loop_factory(way.runtime, way.strategy), sock, source, way, connect)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 
-from tinygram import new_event_loop
 from tinygram_bench.loads.source import Source
 from tinygram_bench.ways.event_loops import loop_factory
 from tinygram_bench.ways.many import event_loops
@@ -13,7 +11,4 @@ from tinygram_bench.ways.runtimes import Way
 
 
 def run(_sock: socket.socket, source: Source, way: Way) -> None:
-    def make_loop() -> asyncio.AbstractEventLoop:
-        return new_event_loop(loop_factory(way.runtime), strategy=way.strategy)
-
-    event_loops.run(make_loop, source, way)
+    event_loops.run(loop_factory(way.runtime, way.strategy), source, way)

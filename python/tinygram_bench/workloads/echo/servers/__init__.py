@@ -50,8 +50,7 @@ class Server(Row, Struct, frozen=True):
 
     def load(self) -> Serve:
         """Its `serve`, after importing all that it uses: later imports would not be frozen."""
-        for name in (*self.requires, *self.imports):
-            importlib.import_module(name)
+        self.import_used()
         module = importlib.import_module(f"{__name__}.{self.module}")
         return cast("Serve", module.serve)
 

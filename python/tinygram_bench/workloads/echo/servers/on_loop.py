@@ -9,12 +9,10 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable, Coroutine
-from functools import partial
 from typing import Any
 
 from tinygram_bench.host.network.connections import BACKLOG, Listener
 from tinygram_bench.ways.event_loops import loop_factory
-from tinygram_bench.workloads.echo.order import ServerOrder
 from tinygram_bench.workloads.echo.servers.service import Service
 
 MakeProtocol = Callable[[], asyncio.BaseProtocol]
@@ -22,19 +20,10 @@ MakeProtocol = Callable[[], asyncio.BaseProtocol]
 
 def run(service: Service, serving: Coroutine[Any, Any, None]) -> None:
     """Serve on an event loop of the order's runtime."""
-    with asyncio.Runner(loop_factory=partial(_make_loop, service.order)) as runner:
+    order = service.order
+    strategy = order.strategy if order.implementation == "tinygram" else None
+    with asyncio.Runner(loop_factory=loop_factory(order.runtime, strategy)) as runner:
         runner.run(serving)
-
-
-def _make_loop(order: ServerOrder) -> asyncio.AbstractEventLoop:
-    """The order's event loop; the library's differs only in its transports."""
-    base = loop_factory(order.runtime)
-    if order.implementation == "tinygram":
-        # Imported when the server was loaded; others start without it.
-        from tinygram import new_event_loop
-
-        return new_event_loop(base, strategy=order.strategy)
-    return base()
 
 
 async def serve_protocols(service: Service, make_protocol: MakeProtocol) -> None:

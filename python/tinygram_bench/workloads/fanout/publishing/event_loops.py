@@ -13,7 +13,6 @@ import time
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Callable, Sequence
 
-import tinygram
 from tinygram_bench import _native
 from tinygram_bench.loads.source import BURST_MESSAGES
 from tinygram_bench.ways.event_loops import loop_factory
@@ -26,14 +25,8 @@ Write = Callable[[bytes], None]
 
 def publish(job: Job) -> None:
     order = job.order
-
-    def make_loop() -> asyncio.AbstractEventLoop:
-        base = loop_factory(order.runtime)
-        if order.implementation == "tinygram":
-            return tinygram.new_event_loop(base, strategy=order.strategy)
-        return base()
-
-    with asyncio.Runner(loop_factory=make_loop) as runner:
+    strategy = order.strategy if order.implementation == "tinygram" else None
+    with asyncio.Runner(loop_factory=loop_factory(order.runtime, strategy)) as runner:
         runner.run(_publish(job))
 
 

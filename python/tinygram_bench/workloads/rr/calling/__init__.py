@@ -65,8 +65,8 @@ io_uring."""
 LOOK_EVERY = 16
 """Before one in this many calls a caller looks for a reply that came too early.
 
-Native callers do the same (caller.rs). On a shared connection, replies are read as they come, so
-that each early one is found.
+Native callers do the same (crates/load, rr/caller.rs). On a shared connection, replies are read as
+they come, so that each early one is found.
 """
 Parts = list[list[bytes]]
 InSlices = Iterable[tuple[Span, int, Sequence[CallTimes]]]

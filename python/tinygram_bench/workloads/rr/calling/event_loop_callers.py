@@ -15,7 +15,6 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
-import tinygram
 from tinygram_bench._native import Admission, CallContent
 from tinygram_bench.host.network.connections import INTRODUCTION_LIMIT_NS
 from tinygram_bench.model.strategies import parse_strategy
@@ -51,7 +50,8 @@ class Callers:
         self._order = order
         self._content = content
         self._parts = parts_of(content, order.sends_per_request)
-        self._runner = asyncio.Runner(loop_factory=lambda: _new_loop(order))
+        strategy = None if order.strategy in BY_HAND else parse_strategy(order.strategy)
+        self._runner = asyncio.Runner(loop_factory=loop_factory(order.runtime, strategy))
         self._callers: list[Caller] = []
         self._line: SharedLine | None = None
         self._tally = Tally()
@@ -275,13 +275,6 @@ class SharedLine:
             for replied in self._waiting:
                 if not replied.done():
                     replied.set_exception(failure)
-
-
-def _new_loop(order: CallOrder) -> asyncio.AbstractEventLoop:
-    base = loop_factory(order.runtime)
-    if order.strategy in BY_HAND:
-        return base()
-    return tinygram.new_event_loop(base, strategy=parse_strategy(order.strategy))
 
 
 async def _introduce(sock: socket.socket, token: bytes | None) -> None:
