@@ -21,7 +21,7 @@ from tests.support.experiments import flat_out_run, way
 
 from tinygram_bench.cli import main, measuring
 from tinygram_bench.cli.exit_codes import ExitCode
-from tinygram_bench.measurement.ending import Ends
+from tinygram_bench.measurement.ending import FixedCases
 from tinygram_bench.model import store
 from tinygram_bench.model.result import Case, Ending, Plan, Result, Run
 from tinygram_bench.runs.progress.live import Live
@@ -51,7 +51,7 @@ def ending_of(
 ) -> Ending:
     """How the plan ends with these ratios; `first` rounds were made by an earlier process."""
     clock = Clock()
-    ends = Ends(plan, lambda _plan, runs: [ratios[: len(runs)]] if runs else [], clock)
+    ends = FixedCases(plan, lambda _plan, runs: [ratios[: len(runs)]] if runs else [], clock)
     finished = first
     for round in range(plan.rounds):
         if ends.is_over(round, RUNS[:finished]):
@@ -103,10 +103,10 @@ def test_what_is_narrow_when_the_time_ends_is_said_to_be() -> None:
 def test_a_case_that_failed_often_has_not_rounds_enough() -> None:
     """Seven rounds cannot have an interval of 99 %."""
     plan = until(0.02)
-    ends = Ends(plan, lambda _plan, runs: [[1.0] * len(runs), [1.0] * (len(runs) - 1)])
+    ends = FixedCases(plan, lambda _plan, runs: [[1.0] * len(runs), [1.0] * (len(runs) - 1)])
     assert not ends.is_over(8, RUNS[:8])
     assert ends.is_over(12, RUNS[:12])
-    assert not Ends(plan, lambda _plan, _runs: []).is_over(8, RUNS[:8]), "nothing to compare"
+    assert not FixedCases(plan, lambda _plan, _runs: []).is_over(8, RUNS[:8]), "nothing to compare"
 
 
 def test_a_round_begins_only_where_the_longest_one_would_fit() -> None:

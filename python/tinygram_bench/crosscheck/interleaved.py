@@ -8,8 +8,9 @@ import msgspec
 
 from tinygram_bench.crosscheck.run import run_peer
 from tinygram_bench.crosscheck.selection import Chosen
+from tinygram_bench.model.cross_check import AbsentPeer, CrossCheck, PeerRun
 from tinygram_bench.model.errors import UsageError
-from tinygram_bench.model.result import AbsentPeer, Case, CrossCheck, PeerRun, Plan, Run, RunCases
+from tinygram_bench.model.result import Case, Plan, Run, RunCases
 
 
 class Interleaved:
@@ -47,6 +48,11 @@ class Interleaved:
         return tuple(
             Run(each.peer_id, each.round, {}, {}, failure=each.failure) for each in self._runs
         )
+
+    @property
+    def most_runs(self) -> int:
+        """How many runs all peers have together."""
+        return len(self._chosen) * self.plan.rounds
 
     def around(self, run_cases: RunCases) -> RunCases:
         """A `RunCases` that runs our cases with `run_cases`, and each peer alone."""

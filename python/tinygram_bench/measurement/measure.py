@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from functools import partial
 from math import inf
 from typing import Any
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.host import noise_floor
@@ -20,17 +21,17 @@ from tinygram_bench.host.placement import placement
 from tinygram_bench.host.probes.environment import environment
 from tinygram_bench.host.throttled import throttling_told
 from tinygram_bench.links.spec import LOOPBACK, REMOTE
-from tinygram_bench.measurement.ending import Ends, may_end_early
+from tinygram_bench.measurement.course import Course
+from tinygram_bench.measurement.ending import FixedCases
 from tinygram_bench.measurement.recording import Recording, summed_up
 from tinygram_bench.measurement.resuming import check_plan
 from tinygram_bench.measurement.sweeping import Sweeping
 from tinygram_bench.model.errors import OutputError, UsageError
-from tinygram_bench.model.result import Case, Plan, Result, Run, RunCases
+from tinygram_bench.model.result import Plan, Result, Run, RunCases
 from tinygram_bench.model.store import Destination
-from tinygram_bench.processes.interrupts import INTERRUPTS
 from tinygram_bench.runs.progress import Progress
 from tinygram_bench.runs.progress.live import Live
-from tinygram_bench.runs.rounds import Order, ordered, run_plan
+from tinygram_bench.runs.rounds import Order, run_plan
 
 
 class Measurement(Struct, frozen=True):
@@ -91,86 +92,85 @@ def measure(
     UsageError where no run can succeed. Also raises UsageError where keeping cores awake is not
     permitted.
     """
-    running = plan if peers is None else peers.plan
+    fixed = FixedCases(plan) if study is None else FixedCases(plan, order=study.order)
+    course: Course = fixed if sweeping is None else sweeping
     earlier = _earlier_runs(plan, destination, peers)
-    if sweeping is not None:
-        running = msgspec.structs.replace(plan, rounds=sweeping.most_rounds)
-        if destination.earlier is not None:
-            sweeping.go_on(destination.earlier.plan)
-    total_runs = (
-        sum(len(running.due(round)) for round in range(running.rounds))
-        if sweeping is None
-        else sweeping.most_runs
-    )
-    is_finished = bool(earlier) and len(earlier) == total_runs
-    if is_finished or (destination.earlier is not None and destination.earlier.ending is not None):
+    if sweeping is not None and destination.earlier is not None:
+        sweeping.go_on(destination.earlier.plan)
+    most_runs = course.most_runs + (0 if peers is None else peers.most_runs)
+    if _is_finished(destination.earlier, earlier, most_runs):
         return Measurement(destination.earlier, is_new=False)
     progress = Progress(
-        total_runs,
+        most_runs,
         quiet=is_quiet,
         earlier_runs=len(earlier),
-        may_end_early=may_end_early(plan) or sweeping is not None,
+        may_end_early=course.may_end_early,
         most_s=inf if plan.max_time_ns is None else plan.max_time_ns / 1e9,
     )
     if live is not None and progress.is_rewritten:
         live.tell = progress.goes_on
-    numbers = cores_of(placement(plan.cases[0].placement))
     with (
         closing(destination.lock),
-        occupied(numbers, _tell, waits=waits) as cores,
+        occupied(cores_of(placement(plan.cases[0].placement)), _tell, waits=waits) as cores,
         cores_as_asked(is_awake, plan),
     ):
         told = cores.told(throttling_told(run_cases))
-        run = told if peers is None else peers.around(told)
         check()
-        found = environment_of(plan, network)
-        if elsewhere is not None:
-            found |= {**elsewhere, "receiver_core": None}
-        if study is not None:
-            found["study"] = study.about
-        sum_up = summed_up if study is None else study.sum_up
         recording = Recording(
-            plan if sweeping is None else sweeping.plan,
-            *(destination, found, peers, progress),
+            course.plan,
+            destination,
+            _environment(plan, network, elsewhere, study),
+            *(peers, progress),
             command=command,
-            sum_up=sum_up,
+            sum_up=summed_up if study is None else study.sum_up,
         )
-
-        def keep(runs: tuple[Run, ...]) -> None:
-            with INTERRUPTS.held():
-                recording.keep(runs)
-
-        def measured(cases: Sequence[Case], round: int) -> list[Run]:
-            return [recording.marked(each) for each in run(cases, round)]
-
-        ends = Ends(plan) if sweeping is None else sweeping
-
-        def is_over(rounds: int, runs: Sequence[Run]) -> bool:
-            try:
-                is_last = ends.is_over(rounds, _own(runs, peers))
-            except Exception:
-                # For example, a point of a sweep cannot be measured: finished runs are kept.
-                if runs:
-                    with INTERRUPTS.held():
-                        _, unsaved = recording.finish(runs, None)
-                    saved = f"the finished rounds are saved: {destination.path}"
-                    progress.warn(f"tinygram: {unsaved or saved}")
-                raise
-            if sweeping is not None:
-                recording.grow(sweeping.plan)
-            return is_last
-
-        order, give_up_s = (ordered, inf) if study is None else (study.order, study.give_up_s)
-        if sweeping is not None:
-            order = sweeping.order
         runs, is_interrupted = run_plan(
-            running, measured, progress, keep, earlier, order, give_up_s, is_over
+            replace(plan if peers is None else peers.plan, rounds=course.most_rounds),
+            recording.around(told if peers is None else peers.around(told)),
+            progress,
+            recording.keep,
+            earlier,
+            course.order,
+            inf if study is None else study.give_up_s,
+            partial(_is_over, course, recording, peers),
         )
         if is_interrupted and len(_own(runs, peers)) == len(_own(earlier, peers)):
             return Measurement(None, is_interrupted)
-        with INTERRUPTS.held():
-            result, error = recording.finish(runs, ends.ending)
+        result, error = recording.finish(runs, course.ending)
     return Measurement(result, is_interrupted, error)
+
+
+def _is_over(
+    course: Course,
+    recording: Recording,
+    peers: Interleaved | None,
+    rounds: int,
+    runs: Sequence[Run],
+) -> bool:
+    """Ask the course. Where it cannot go on, the finished runs are saved, and it raises why."""
+    try:
+        is_last = course.is_over(rounds, _own(runs, peers))
+    except Exception:
+        # For example, a point of a sweep cannot be measured.
+        recording.rescue(runs)
+        raise
+    recording.grow(course.plan)
+    return is_last
+
+
+def _is_finished(stored: Result | None, earlier: Sequence[Run], most_runs: int) -> bool:
+    """Whether the measurement that is to go on has ended."""
+    return stored is not None and (stored.ending is not None or 0 < most_runs == len(earlier))
+
+
+def _environment(
+    plan: Plan, network: str | None, elsewhere: Mapping[str, Any] | None, study: Study | None
+) -> dict[str, Any]:
+    """The environment that the result keeps; see `measure`."""
+    found = environment_of(plan, network)
+    if elsewhere is not None:
+        found |= {**elsewhere, "receiver_core": None}
+    return found if study is None else found | {"study": study.about}
 
 
 def _earlier_runs(

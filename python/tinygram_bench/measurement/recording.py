@@ -18,18 +18,20 @@ from tinygram_bench._native import Histogram
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.measurement.anonymous import anonymised
 from tinygram_bench.measurement.resuming import differences, warning_of
+from tinygram_bench.model.cross_check import CrossCheck
 from tinygram_bench.model.errors import OutputError
 from tinygram_bench.model.plain_text import as_utf8
 from tinygram_bench.model.result import (
     SCHEMA_VERSION,
-    CrossCheck,
     Ending,
     Plan,
     Result,
     Resumption,
     Run,
+    RunCases,
 )
 from tinygram_bench.model.store import Destination
+from tinygram_bench.processes.interrupts import INTERRUPTS
 from tinygram_bench.report import answer_of
 from tinygram_bench.runs.progress import Progress
 from tinygram_bench.statistics import compare, summarise
@@ -74,6 +76,10 @@ class Recording:
         self._summing_up_s = 0.0
         self._is_told = False
 
+    def around(self, run_cases: RunCases) -> RunCases:
+        """A `RunCases` whose runs are marked."""
+        return lambda cases, round: [self.marked(each) for each in run_cases(cases, round)]
+
     def marked(self, run: Run) -> Run:
         """The run with its samples counted, and with a warning if the environment has changed."""
         counts = {name: Histogram.from_base64(text).count for name, text in run.histograms.items()}
@@ -88,7 +94,8 @@ class Recording:
         round_s = time.monotonic() - self._round_began_s
         is_summed_up = self._summing_up_s <= round_s * _MOST_OF_A_ROUND
         try:
-            self._destination.keep(self.result_of(runs, is_summed_up=is_summed_up))
+            with INTERRUPTS.held():
+                self._destination.keep(self.result_of(runs, is_summed_up=is_summed_up))
         except OutputError as error:
             if not self._is_told:
                 self._is_told = True
@@ -106,12 +113,20 @@ class Recording:
         self, runs: Sequence[Run], ending: Ending | None
     ) -> tuple[Result, OutputError | None]:
         """Save everything; return the result, and why it could not be saved at its destination."""
-        result = self.result_of(runs, ending)
-        try:
-            self._destination.save(result)
-        except OutputError as error:
-            return result, self._saved_elsewhere(result, error)
+        with INTERRUPTS.held():
+            result = self.result_of(runs, ending)
+            try:
+                self._destination.save(result)
+            except OutputError as error:
+                return result, self._saved_elsewhere(result, error)
         return result, None
+
+    def rescue(self, runs: Sequence[Run]) -> None:
+        """Save the finished runs of a measurement that cannot go on, and say where they are."""
+        if runs:
+            _, unsaved = self.finish(runs, None)
+            saved = f"the finished rounds are saved: {self._destination.path}"
+            self._progress.warn(f"tinygram: {unsaved or saved}")
 
     def result_of(
         self, runs: Sequence[Run], ending: Ending | None = None, *, is_summed_up: bool = True
