@@ -181,7 +181,7 @@ def writers() -> Iterator[str]:
                 yield "waiting" if system_call in _WAITS else "working"
 
 
-How = Literal["write", "writelines", "join", "nothing"]
+How = Literal["write", "writelines", "send_many", "join", "nothing"]
 
 
 @dataclass(frozen=True)
@@ -217,8 +217,8 @@ class OnLoop:
         }
         count = len(BURSTS) * len(BURST)
         for _ in counting.rounds(count):
-            if self.how == "writelines":
-                await write_lists(transport, connection)
+            if self.how in ("writelines", "send_many"):
+                await write_lists(getattr(transport, self.how), connection)
             else:
                 await write_each(writes[self.how], connection, BURSTS)
             counting.pause()
@@ -231,10 +231,10 @@ class OnLoop:
         peer.close()
 
 
-async def write_lists(transport: asyncio.WriteTransport, connection: Connection) -> None:
+async def write_lists(write: Callable[[list[bytes]], object], connection: Connection) -> None:
     """Write like `write_each`, but a burst at one go."""
     for burst in BURSTS:
-        transport.writelines(burst)
+        write(burst)
         await asyncio.sleep(0)
         if not connection.has_room:
             await connection.wait_room()
@@ -253,6 +253,7 @@ _WAYS: tuple[tuple[str, tinygram.Strategy | None, How], ...] = (
     ("write", tinygram.adaptive, "write"),
     ("write, tick", tinygram.tick, "write"),
     ("writelines", tinygram.adaptive, "writelines"),
+    ("send_many", tinygram.adaptive, "send_many"),
 )
 FACES: dict[str, tuple[int, Callable[[], None]]] = {
     "Batch.send": (_DENSE_NS, lambda: batch(send_each, **ROOMY)),
