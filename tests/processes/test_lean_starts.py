@@ -37,6 +37,35 @@ WITHOUT = {
     "tinygram_bench.cli.commands.sizes": COMMAND,
 }
 
+TELLS_OF_COLLECTOR = """
+import gc
+import tinygram_bench.model.result
+
+def main():
+    print(gc.isenabled(), gc.get_freeze_count() > 10_000)
+    return 0
+"""
+# Whether the collector is on when the commands write, also where a subcommand is imported already.
+COMMANDS = """
+import gc, io, sys
+from contextlib import suppress
+from tinygram_bench.cli import main
+
+was_on = set()
+
+class Told(io.TextIOWrapper):
+    def write(self, text):
+        was_on.add(gc.isenabled())
+        return super().write(text)
+
+for words in (["--help"], ["schema"], ["schema"]):
+    sys.argv[1:] = words
+    sys.stdout = Told(io.BytesIO(), encoding="utf-8")
+    with suppress(SystemExit):
+        main()
+print(was_on, gc.get_freeze_count() > 10_000, file=sys.__stdout__)
+"""
+
 
 @pytest.mark.parametrize("module", WITHOUT)
 def test_it_starts_without_what_it_may_never_use(module: str) -> None:
@@ -62,16 +91,32 @@ def test_a_process_starts_with_what_its_msgspec_cannot_do_without(
     start = "import sys; sys.argv.append('told'); from tinygram_bench.processes import start"
     steps = [asked, f"{start}; start.main()"] if is_known else [f"{start}; start.main()", asked]
     program = "; ".join([*steps, "print(names)"])
+    assert printed([sys.executable, "-c", program], tmp_path) == "['told']\n"
+
+
+def test_the_collector_of_a_process_leaves_alone_what_was_imported(tmp_path: Path) -> None:
+    """It would look at all of it again while the process measures, and when it ends."""
+    (tmp_path / "told.py").write_text(TELLS_OF_COLLECTOR)
+    start = [sys.executable, "-m", "tinygram_bench.processes.start", "told"]
+    assert printed(start, tmp_path) == "True True\n"
+
+
+def test_the_collector_of_the_command_does_so_too_and_is_on_meanwhile(tmp_path: Path) -> None:
+    assert printed([sys.executable, "-c", COMMANDS], tmp_path) == "{True} True\n"
+
+
+def printed(command: list[str], folder: Path) -> str:
+    """What a program prints that finds the modules of this folder."""
     done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        command,
+        env={**os.environ, "PYTHONPATH": str(folder)},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        check=True,
         timeout=60,
     )
-    assert done.stdout == "['told']\n"
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def imported_by(program: str, of: tuple[str, ...]) -> list[str]:

@@ -23,6 +23,7 @@ from tinygram_bench.model.plain_text import (
     write_any_name,
     write_ascii,
 )
+from tinygram_bench.processes.importing import importing
 
 
 def main() -> None:
@@ -64,9 +65,10 @@ def _run(arguments: list[str]) -> int:
 
 def _run_subcommand(arguments: list[str]) -> int:
     """Run a subcommand, which may return its exit code or raise typer.Exit."""
-    import typer
+    with importing():
+        import typer
 
-    from tinygram_bench.cli.app import app
+        from tinygram_bench.cli.app import app
 
     command = typer.main.get_command(app)
     try:

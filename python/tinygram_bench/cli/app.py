@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from tinygram_bench.cli.help.examples import epilog
+from tinygram_bench.processes.importing import importing
 
 _HERE = "tinygram_bench.cli"
 _MEASURING = {
@@ -48,6 +49,11 @@ class _Tinygram(TyperGroup):
 
 
 def _made(name: str) -> Any:
+    with importing():
+        return _command(name)
+
+
+def _command(name: str) -> Any:
     found = getattr(import_module(_MODULES[name]), name)
     if isinstance(found, typer.Typer):
         return typer.main.get_command(found)

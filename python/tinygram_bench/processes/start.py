@@ -10,14 +10,18 @@ from contextlib import suppress
 from importlib import import_module
 from typing import cast
 
+from tinygram_bench.processes.importing import importing
+
 _HIDDEN = "typing_extensions"
 
 
 def main() -> int:
     """Run the module's own `main`; return its status."""
     module = sys.argv.pop(1)
-    _import_msgspec()
-    return cast(int, import_module(module).main())
+    with importing():
+        _import_msgspec()
+        main_of_module = import_module(module).main
+    return cast(int, main_of_module())
 
 
 def _import_msgspec() -> None:
