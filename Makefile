@@ -45,7 +45,7 @@ demo: build ## build, then send small messages in every way, side by side
 .PHONY: test
 test: $(STAMPS)/real $(STAMPS)/older-uvloop ## lint, types, documentation and the tests
 	@$(BIN)/python scripts/beside "$(MAKE) --no-print-directory checks" $(MAKE) --no-print-directory pytest
-	$(CARGO) test --quiet --workspace --locked
+	$(CARGO) test --quiet --workspace --locked --tests
 
 .PHONY: fuzz
 FUZZ_SECONDS ?= 600
@@ -53,7 +53,7 @@ fuzz: $(STAMPS)/dev ## give parsers of what others send anything, for FUZZ_SECON
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/pytest -q tests/hosts/test_fuzz.py
 
 .PHONY: checks
-checks: lint stubtest doc cargo-build models ## what `make test` does beside the Python tests: no other tests but loom's
+checks: lint stubtest doc cargo-build models doc-tests ## what `make test` does beside the Python tests; the only tests in it are loom's and the crates' examples
 
 .PHONY: lint
 lint: $(STAMPS)/dev types ## check formatting, lints, types and the architecture's import rules
@@ -63,7 +63,7 @@ lint: $(STAMPS)/dev types ## check formatting, lints, types and the architecture
 	$(CARGO) fmt --check
 	$(CARGO) clippy --quiet --workspace --all-targets --locked -- -D warnings
 	@# The library's crates alone, as Rust programs have them: the bench's could switch on more features.
-	$(CARGO) clippy --quiet -p tinygram-core -p tinygram-net --all-targets --locked -- -D warnings
+	$(CARGO) clippy --quiet -p tinygram-core -p tinygram-net --locked -- -D warnings
 	$(BIN)/lint-imports --no-cache
 
 .PHONY: types
@@ -83,17 +83,16 @@ docs: $(STAMPS)/docs ## build the documentation as a site, into target/website/s
 cargo-build: $(STAMPS)/dev
 	$(CARGO) test --quiet --workspace --locked --no-run
 
-.PHONY: cargo-test
-cargo-test: $(STAMPS)/dev
-	$(CARGO) test --quiet --workspace --locked
+# Examples in the documentation of the crates: most of their time is the compiler's.
+.PHONY: doc-tests
+doc-tests: $(STAMPS)/dev
+	$(CARGO) test --quiet --workspace --locked --doc
 
-# In a directory of its own, for the flag is every crate's; optimized, for loom runs each of thousands
-# of orders, but not for long.
+# In a directory of its own, for the flag is every crate's.
 .PHONY: models
 models: $(STAMPS)/dev ## run every order of the threads that send on one connection, with loom
-	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom CARGO_PROFILE_RELEASE_LTO=off \
-	CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
-	$(CARGO) test --quiet --release --locked --package tinygram-net --lib models
+	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom \
+	$(CARGO) test --quiet --profile models --locked --package tinygram-net --lib models
 
 .PHONY: sanitize
 sanitize: ## run the native threads' tests with ThreadSanitizer; needs Rust's nightly toolchain

@@ -2,7 +2,7 @@
 
 use std::{env, process::Command};
 
-/// `cargo test` builds the examples before it runs the tests, beside them.
+/// `cargo test` builds the examples before it runs the tests, beside them; `cargo test --tests` does not.
 fn run(example: &str) -> String {
     let test = env::current_exe().unwrap();
     let target = test.ancestors().nth(2).unwrap();
