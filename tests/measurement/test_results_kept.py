@@ -9,6 +9,8 @@ import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import jsonschema
 import msgspec
@@ -19,9 +21,12 @@ from tests.support.small_result import RESULT
 from tests.support.waiting import LONGEST_S
 
 from tinygram_bench.cli.exit_codes import ExitCode
+from tinygram_bench.measurement.recording import Recording
 from tinygram_bench.model import store
 from tinygram_bench.model.errors import OutputError
 from tinygram_bench.model.result import Result
+from tinygram_bench.processes.interrupts import INTERRUPTS
+from tinygram_bench.runs.progress import Progress
 from tinygram_bench.schema import json_schema
 
 COMMAND = [sys.executable, "-B", "-m", "tinygram_bench", "stream"]
@@ -155,6 +160,29 @@ def test_a_disk_that_becomes_full_holds_the_first_rounds(tmp_path: Path) -> None
     assert kept == list(range(len(kept)))
     assert 1 <= len(kept) < 12
     assert done.stderr.endswith(f"; the file holds the first {len(kept)} of 12 runs\n")
+
+
+def test_ctrl_c_during_a_save_that_fails_comes_when_that_was_told() -> None:
+    """It is held back meanwhile, and must not wait for the next round."""
+    told: list[str] = []
+
+    def keep(_result: Result) -> None:
+        INTERRUPTS.on_signal(signal.SIGINT, None)
+        raise OutputError("the disk is full")
+
+    full = SimpleNamespace(earlier=None, is_anonymous=False, keep=keep)
+    recording = Recording(
+        RESULT.plan,
+        cast(store.Destination, full),
+        {},
+        None,
+        cast(Progress, SimpleNamespace(warn=told.append)),
+        command=("tinygram",),
+        sum_up=lambda result: result,
+    )
+    with INTERRUPTS.handled(), pytest.raises(KeyboardInterrupt):
+        recording.keep(RESULT.runs)
+    assert [text[:26] for text in told] == ["tinygram: the disk is full"]
 
 
 @pytest.mark.parametrize("command", ["stream"], indirect=True)

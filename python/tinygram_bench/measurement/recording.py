@@ -93,16 +93,17 @@ class Recording:
         """Save the runs so far after a round; if that fails, say so once, and go on."""
         round_s = time.monotonic() - self._round_began_s
         is_summed_up = self._summing_up_s <= round_s * _MOST_OF_A_ROUND
-        try:
-            with INTERRUPTS.held():
+        # Around the error, too: what is held comes at the block's end, unless that raises.
+        with INTERRUPTS.held():
+            try:
                 self._destination.keep(self.result_of(runs, is_summed_up=is_summed_up))
-        except OutputError as error:
-            if not self._is_told:
-                self._is_told = True
-                self._progress.warn(
-                    f"tinygram: {error}; the measurement goes on, and saving is tried again after "
-                    "every round"
-                )
+            except OutputError as error:
+                if not self._is_told:
+                    self._is_told = True
+                    self._progress.warn(
+                        f"tinygram: {error}; the measurement goes on, and saving is tried again "
+                        "after every round"
+                    )
         self._round_began_s = time.monotonic()
 
     def grow(self, plan: Plan) -> None:
