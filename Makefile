@@ -63,7 +63,7 @@ lint: $(STAMPS)/dev types ## check formatting, lints, types and the architecture
 	$(CARGO) fmt --check
 	$(CARGO) clippy --quiet --workspace --all-targets --locked -- -D warnings
 	@# The library's crates alone, as Rust programs have them: the bench's could switch on more features.
-	$(CARGO) clippy --quiet -p tinygram-core -p tinygram-net --locked -- -D warnings
+	$(CARGO) clippy --quiet -p tinygram-core -p tinygram-net --lib --examples --locked -- -D warnings
 	$(BIN)/lint-imports --no-cache
 
 .PHONY: types
@@ -79,6 +79,7 @@ docs: $(STAMPS)/docs ## build the documentation as a site, into target/website/s
 	@$(BIN)/python -m website
 	@cd target/website && $(CURDIR)/$(BIN)/zensical build --strict
 
+# Not with --tests: tests run the examples, which that does not build.
 .PHONY: cargo-build
 cargo-build: $(STAMPS)/dev
 	$(CARGO) test --quiet --workspace --locked --no-run

@@ -61,15 +61,15 @@ def main() -> int:
         sides = {case.strategy: _ours(streams, case) for case in (*singly, batched)}
         sides |= {each.peer.peer_id: _theirs(each) for each in peers}
         rates: Rates = side_by_side(sides, _ROUNDS)
-    for name, found in rates.items():
-        print(f"           {name}: {median(found):,.0f} messages/s", flush=True)
-    theirs = _best(rates, [each.peer.peer_id for each in peers])
-    ours = _best(rates, [case.strategy for case in singly])
-    rows = (
-        _compared("batched", rates, batched.strategy, theirs, _ASKED_BATCHED),
-        _compared("equal writes", rates, ours, theirs, _ASKED_EQUAL),
-    )
-    return store(into, "bench.peers_speed", "peers", "row", _COLUMNS, rows, control)
+        for name, found in rates.items():
+            print(f"           {name}: {median(found):,.0f} messages/s", flush=True)
+        theirs = _best(rates, [each.peer.peer_id for each in peers])
+        ours = _best(rates, [case.strategy for case in singly])
+        rows = (
+            _compared("batched", rates, batched.strategy, theirs, _ASKED_BATCHED),
+            _compared("equal writes", rates, ours, theirs, _ASKED_EQUAL),
+        )
+        return store(into, "bench.peers_speed", "peers", "row", _COLUMNS, rows, control)
 
 
 def _case(strategy: str, messages: int, congestion_control: str) -> Case:

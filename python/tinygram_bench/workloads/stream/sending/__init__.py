@@ -1,1 +1,1 @@
-"""The parts of a stream's sending process: its messages, what it counts, a busy thread beside."""
+"""The parts of a stream's sending process: messages, their pacers, counters, and a busy thread."""
