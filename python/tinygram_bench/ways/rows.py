@@ -19,7 +19,7 @@ class Row:
 
     `strategies`: those that make sense for the row. `requires`: packages that it needs, and
     IO_URING or KERNEL_TLS where it needs these of the kernel. `imports`: modules that it uses
-    beside those, and that the module which it is in does not import.
+    beside those, and that its own module, which other rows may share, does not import.
     """
 
     strategies: tuple[str, ...]

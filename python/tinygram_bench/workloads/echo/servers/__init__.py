@@ -30,8 +30,7 @@ class Server(Row, Struct, frozen=True):
     replying. With replies per read every strategy makes one write of each read, so most servers
     have one. `is_default` false: the server runs only where its implementation is asked for.
     `has_buffer`: whether it reads into a buffer of the size that is asked for, instead of the event
-    loop's own. `has_tls`: whether it can encrypt. `imports`: modules that it alone of its module's
-    servers uses, beside those that it `requires`.
+    loop's own. `has_tls`: whether it can encrypt.
     """
 
     runtime: str
