@@ -54,7 +54,6 @@ pub enum Next {
 /// Times are nanoseconds of one clock that does not go back, from any start that the caller likes.
 #[derive(Debug)]
 pub struct Coalescer {
-    strategy: Strategy,
     policy: AnyPolicy,
     buffer: Buffer,
     hold_ns: Option<u64>,
@@ -117,7 +116,6 @@ impl Coalescer {
         let policy = policy_of(&knobs);
         let watches_time = policy.watches_time();
         Ok(Self {
-            strategy: knobs.strategy,
             policy,
             buffer: Buffer::default(),
             hold_ns,
@@ -287,11 +285,6 @@ impl Coalescer {
             .into_iter()
             .chain(self.policy.deadline_ns())
             .min()
-    }
-
-    /// The strategy that the coalescer was made with.
-    pub fn strategy(&self) -> Strategy {
-        self.strategy
     }
 
     /// How long a message is held at most, in nanoseconds; `None`: no time ends its hold. With

@@ -26,7 +26,7 @@ const PAUSE_NS: u64 = 100_000;
 const BUSY_SHARE: u64 = 4;
 
 /// The price of a write until it is measured.
-const WRITE_NS: u64 = 4_000;
+const WRITE_NS: u32 = 4_000;
 
 /// An iteration that takes this long is slow: one more write costs less than a hundredth of it.
 const SLOW_NS: u64 = 2_000_000;
@@ -34,9 +34,9 @@ const SLOW_NS: u64 = 2_000_000;
 /// slow only if it takes this long for each of them, several times the price of a write.
 const SLOW_EACH_NS: u64 = 40_000;
 /// A busy loop's iterations have several messages from this average on.
-const SEVERAL: f64 = 1.5;
+const SEVERAL: f32 = 1.5;
 /// The average reaches back over this many iterations.
-const REACH: f64 = 8.0;
+const REACH: f32 = 8.0;
 /// The average counts no more messages of one iteration than this.
 const MANY: u64 = 8;
 /// The policy is told the end of each of this many iterations in a row that have one message.
@@ -61,9 +61,7 @@ struct First {
     at_ns: u64,
     /// How many messages had been handed over before it.
     messages: u64,
-    /// How long it came after the first message of the iteration before, if the loop was busy meanwhile,
-    /// and whether there was a write between the two.
-    gap_ns: Option<u64>,
+    /// Whether there was a write between the first message of the iteration before and this one.
     has_write: bool,
 }
 
@@ -85,14 +83,15 @@ pub(in super::super) struct Adaptive {
     /// How many iterations in a row had one message.
     single_iterations: u32,
     /// A moving average of the messages of an iteration.
-    usual_messages: f64,
+    usual_messages: f32,
     /// Whether a write was made since the first message of the current iteration, or else of the last.
     has_written: bool,
     /// Whether the loop has had nothing to do since the last write.
     has_rested: bool,
     /// Whether the loop said with its last tick that it is about to wait.
     will_wait: bool,
-    last_write_ns: Option<u64>,
+    /// When the last write ended; 0 before there was one.
+    last_write_ns: u64,
     last_tick_ns: u64,
     /// Whether the program of a plain loop polls also when nothing is held.
     polls_always: bool,
@@ -102,7 +101,7 @@ pub(in super::super) struct Adaptive {
     /// How long writes have taken since the current iteration's first message, or else the last one's.
     wrote_ns: u64,
     /// A moving average of how long an iteration lasts from its first message on, without its writes.
-    usual_wait_ns: f64,
+    usual_wait_ns: f32,
     /// The time since which the loop has had something to do, as far as we know.
     busy_since_ns: u64,
 }
@@ -126,7 +125,7 @@ impl Policy for Adaptive {
             if !is_untold_pause {
                 self.iteration_ns = at.now_ns.saturating_sub(begun_ns.max(self.last_tick_ns));
                 let waited_ns = self.iteration_ns.saturating_sub(self.wrote_ns);
-                let waited_ns = waited_ns.min(self.slow_ns) as f64;
+                let waited_ns = waited_ns.min(self.slow_ns) as f32;
                 self.usual_wait_ns += (waited_ns - self.usual_wait_ns) / REACH;
             }
         }
@@ -149,7 +148,7 @@ impl Policy for Adaptive {
     }
 
     fn on_written(&mut self, end_ns: u64, _: Writer) {
-        self.last_write_ns = Some(end_ns);
+        self.last_write_ns = end_ns;
         self.has_written = true;
         self.has_rested = self.will_wait;
     }
@@ -198,7 +197,7 @@ impl Adaptive {
             has_written: false,
             has_rested: true,
             will_wait: false,
-            last_write_ns: None,
+            last_write_ns: 0,
             last_tick_ns: 0,
             polls_always: false,
             iteration_ns: 0,
@@ -218,7 +217,8 @@ impl Adaptive {
             Loop::Plain => IDLE_NS,
             Loop::Resting | Loop::Foreign => self.rest_ns(),
         };
-        let is_idle = at.held_since_ns.is_none() && self.since_write_ns(at.now_ns) >= idle_ns;
+        let is_idle =
+            at.held_since_ns.is_none() && at.now_ns.saturating_sub(self.last_write_ns) >= idle_ns;
         self.first.is_none() || is_idle
     }
 
@@ -239,7 +239,7 @@ impl Adaptive {
             // No tick has told of the end.
             self.polls_always = false;
         }
-        let last_ns = self.last_tick_ns.max(self.last_write_ns.unwrap_or(0));
+        let last_ns = self.last_tick_ns.max(self.last_write_ns);
         let quiet_ns = at.now_ns.saturating_sub(last_ns);
         if quiet_ns >= PAUSE_NS {
             self.usual_messages = 1.0;
@@ -252,9 +252,6 @@ impl Adaptive {
         self.first = Some(First {
             at_ns: at.now_ns,
             messages: at.messages,
-            gap_ns: self
-                .last_first_ns
-                .map(|last_ns| at.now_ns.saturating_sub(last_ns)),
             has_write: std::mem::replace(&mut self.has_written, false),
         });
     }
@@ -265,17 +262,17 @@ impl Adaptive {
             return false;
         };
         let came = messages - first.messages;
-        if let Some(gap_ns) = first.gap_ns {
+        if let Some(last_ns) = self.last_first_ns.replace(first.at_ns) {
+            let gap_ns = first.at_ns.saturating_sub(last_ns);
             self.load.note(came, gap_ns, first.has_write);
         }
-        self.last_first_ns = Some(first.at_ns);
         self.is_bursty = came > 1;
         self.single_iterations = if came > 1 {
             0
         } else {
             self.single_iterations.wrapping_add(1)
         };
-        self.usual_messages += (came.min(MANY) as f64 - self.usual_messages) / REACH;
+        self.usual_messages += (came.min(MANY) as f32 - self.usual_messages) / REACH;
         true
     }
 
@@ -309,7 +306,7 @@ impl Adaptive {
     /// write, all together, than it waits for the iteration's end.
     fn is_worth_waiting(&self) -> bool {
         let followers = self.usual_messages - 1.0;
-        !self.may_end_untold() && followers * self.write.ns() as f64 > self.usual_wait_ns
+        !self.may_end_untold() && followers * self.write.ns() as f32 > self.usual_wait_ns
     }
 
     /// Whether the iteration of a plain loop may end without a tick, so that held messages would wait for
@@ -328,11 +325,6 @@ impl Adaptive {
     /// Whether the last iteration with messages was so long that one more write costs next to nothing.
     fn is_slow(&self) -> bool {
         self.iteration_ns >= self.slow_ns
-    }
-
-    fn since_write_ns(&self, now_ns: u64) -> u64 {
-        self.last_write_ns
-            .map_or(u64::MAX, |last_ns| now_ns.saturating_sub(last_ns))
     }
 
     /// Whether held messages wait for those of another iteration, which is taken to last as long as the

@@ -1,26 +1,26 @@
 //! The time that something takes, measured again and again.
 
 /// The least and the most that anything is taken to cost, whatever a clock says.
-const LEAST_NS: u64 = 500;
-const MOST_NS: u64 = 100_000;
+const LEAST_NS: u32 = 500;
+const MOST_NS: u32 = 100_000;
 /// Each doubt lowers the price by this part of it; some 710 doubts halve it.
-const DOUBT_SHARE: u64 = 1_024;
+const DOUBT_SHARE: u32 = 1_024;
 
 /// Roughly a percentile of all samples: each sample moves the price at most a step towards itself,
 /// however far away it is, so that the few which the scheduler or the kernel has stretched do not count
 /// for more than others.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Price {
-    ns: u64,
+    ns: u32,
     /// A longer sample moves the price up by its 2^`up_shift`-th part at most, and a shorter one moves it
     /// down by its 2^`down_shift`-th part at most.
-    up_shift: u32,
-    down_shift: u32,
+    up_shift: u8,
+    down_shift: u8,
 }
 
 impl Price {
     /// The median. `ns`: the price until it is measured.
-    pub(super) fn median(ns: u64) -> Self {
+    pub(super) fn median(ns: u32) -> Self {
         Self {
             ns,
             up_shift: 4,
@@ -29,7 +29,7 @@ impl Price {
     }
 
     /// A value that one sample in nine is below, for times that other causes stretch.
-    pub(super) fn low(ns: u64) -> Self {
+    pub(super) fn low(ns: u32) -> Self {
         Self {
             ns,
             up_shift: 6,
@@ -39,6 +39,7 @@ impl Price {
 
     /// Add a sample.
     pub(super) fn note(&mut self, took_ns: u64) {
+        let took_ns = u32::try_from(took_ns).unwrap_or(u32::MAX);
         self.ns = if took_ns > self.ns {
             let most_ns = self.ns + (self.ns >> self.up_shift);
             took_ns.min(most_ns).min(MOST_NS)
@@ -56,7 +57,7 @@ impl Price {
 
     /// The price in nanoseconds; never 0.
     pub(super) fn ns(self) -> u64 {
-        self.ns
+        self.ns.into()
     }
 }
 
@@ -111,7 +112,7 @@ mod tests {
             for _ in 0..200 {
                 price.note(took_ns);
             }
-            assert_eq!(price.ns(), bound_ns);
+            assert_eq!(price.ns(), u64::from(bound_ns));
         }
     }
 }

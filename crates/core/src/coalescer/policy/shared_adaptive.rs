@@ -18,8 +18,8 @@ use super::{Moment, Policy, Writer};
 use crate::Reason;
 
 /// Until they are measured: the time of a small write, and the time until the thread comes.
-const WRITE_NS: u64 = 4_000;
-const WAKE_NS: u64 = 5_000;
+const WRITE_NS: u32 = 4_000;
+const WAKE_NS: u32 = 5_000;
 /// More messages than these are never few, however dear a wake-up is.
 const MOST_FEW: u64 = 8;
 /// Senders that have written nothing for this many times the price of a write are not busy.
@@ -89,7 +89,7 @@ impl Policy for SharedAdaptive {
     fn on_message(&mut self, at: Moment) -> Option<Reason> {
         let idle_ns = at.now_ns.saturating_sub(self.last_write_ns);
         // Not by the price alone: one that has risen by mistake would never be measured again.
-        self.follows = idle_ns < self.write.ns().min(WRITE_NS);
+        self.follows = idle_ns < self.write.ns().min(WRITE_NS.into());
         if idle_ns >= self.write.ns() {
             self.in_a_row = 0;
             self.stop_holding_on();

@@ -8,7 +8,7 @@
 //! compared with iterations without one.
 
 /// An average reaches back over this many samples.
-const REACH: f64 = 16.0;
+const REACH: f32 = 16.0;
 /// A longer gap than this between two iterations says nothing about the load.
 const LONGEST_GAP_NS: u64 = 200_000;
 /// A verdict needs this many samples with and without a write.
@@ -19,11 +19,11 @@ const LEAST_WITHOUT: u32 = 8;
 const LEAST_WITHOUT_AGAIN: u32 = 4;
 const LOOK_AGAIN: u32 = 2;
 /// A load is closed only if iterations with a write are longer by this factor than those without.
-const LEAST_LONGER: f64 = 1.05;
+const LEAST_LONGER: f32 = 1.05;
 /// A load is closed where iterations that are longer by a factor f have fewer than f^`CLOSES_BELOW` times
 /// as many messages, and stays closed until they have f^`OPENS_ABOVE` times as many or more.
-const CLOSES_BELOW: f64 = 0.5;
-const OPENS_ABOVE: f64 = 0.75;
+const CLOSES_BELOW: f32 = 0.5;
+const OPENS_ABOVE: f32 = 0.75;
 /// A look at an iteration without a write comes after `FIRST_LOOK` iterations with one, and after up to
 /// `RAREST_LOOK` where looks have found that waiting brings nothing.
 const FIRST_LOOK: u32 = 8;
@@ -34,15 +34,15 @@ const BEFORE_LOOK: u32 = 4;
 /// Moving averages over iterations of one kind.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
-    messages: f64,
-    gap_ns: f64,
+    messages: f32,
+    gap_ns: f32,
     samples: u32,
 }
 
 impl Seen {
-    fn note(&mut self, messages: f64, gap_ns: f64) {
+    fn note(&mut self, messages: f32, gap_ns: f32) {
         self.samples = self.samples.saturating_add(1);
-        let part = f64::max(1.0 / REACH, 1.0 / f64::from(self.samples));
+        let part = f32::max(1.0 / REACH, 1.0 / self.samples as f32);
         self.messages += part * (messages - self.messages);
         self.gap_ns += part * (gap_ns - self.gap_ns);
     }
@@ -104,7 +104,7 @@ impl Load {
         if gap_ns > LONGEST_GAP_NS {
             return;
         }
-        let (messages, gap_ns) = (messages as f64, gap_ns as f64);
+        let (messages, gap_ns) = (messages as f32, gap_ns as f32);
         if has_write {
             self.with_write.note(messages, gap_ns);
             self.since_look = self.since_look.saturating_add(1);
