@@ -164,8 +164,8 @@ counts: build ## count instructions, writes and wake-ups a message, beside those
 # STORE=1: put the rows of a measurement where `make figures` makes the documentation's tables of them.
 ROWS := results/published/rows
 INTO = $(if $(STORE),--into $(ROWS)/$(1).json)
-ON_SPEED := bench.calls_speed bench.echo_speed bench.peers_speed bench.pacing bench.fan_out_speed \
-	library.speed library.large_writes library.connects library.threads
+ON_SPEED := bench.calls_speed bench.echo_speed bench.peers_speed bench.pacing \
+	library.speed library.large_writes library.connects library.threads fan_out
 
 .PHONY: bench
 bench: build $(STAMPS)/older-uvloop ## measure what the bench itself costs, and how fast it is (STORE=1: for docs/speed.md)

@@ -84,7 +84,17 @@ def test_the_module_is_the_command(module: str) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        *([], ["stream"], ["rr"], ["echo"], ["sizes"], ["emulate"], ["watch"], ["schema"]),
+        *(
+            [],
+            ["stream"],
+            ["rr"],
+            ["echo"],
+            ["sizes"],
+            ["fanout"],
+            ["emulate"],
+            ["watch"],
+            ["schema"],
+        ),
         *(["report"], ["compare"], ["rerun"], ["completion"], ["man"]),
         *(["serve"], ["serve", "rr"], ["serve", "echo"], ["serve", "sizes"]),
     ],

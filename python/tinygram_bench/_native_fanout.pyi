@@ -44,16 +44,26 @@ class Subscribers:
         """
     @property
     def port(self) -> int: ...
-    def warm_up(self, count: int, warm_up: int, timeout_ns: int) -> None:
-        """Accept `count` connections, and `warm_up` publications on each. Raises OSError."""
+    def warm_up(self, count: int, warm_up: int, patience_ns: int) -> None:
+        """Accept `count` connections, and `warm_up` publications on each.
+
+        The first connection may come at any time. Raises OSError, also where no further one has
+        come for `patience_ns`, or the warm-up has not come so long after the last one.
+        """
     def receive(
-        self, table: _Slices, open_ns: int, start_ns: int, give_up_ns: int
+        self,
+        table: _Slices,
+        open_ns: int,
+        start_ns: int,
+        give_up_ns: int,
+        difference: tuple[int, int, float] | None = None,
     ) -> list[tuple[str, int]]:
         """Receive until the publisher ends all connections; counters.
 
         `table`: when slices begin after `start_ns`, how long each is, and how much of it settles;
         what comes after that and before `open_ns` is its middle. `give_up_ns`: CLOCK_MONOTONIC.
-        Raises OSError.
+        All other times are the publisher's, whose clock differs from this one by `difference`
+        (hosts/difference.py); None: they are one clock. Raises OSError.
         """
     def slices(self) -> list[tuple[int, int, int]]:
         """For each slice: messages in its middle, all that were due in it, and when the last of

@@ -13,7 +13,7 @@ from tinygram_bench.cluster import running
 from tinygram_bench.cluster.conductor import Lost
 from tinygram_bench.cluster.order import Moment, Other
 from tinygram_bench.cluster.ray_hosts import HostRef
-from tinygram_bench.hosts.clock import Difference
+from tinygram_bench.hosts.difference import Difference
 
 LEAD_S = 0.5
 ASKED: list[str] = []

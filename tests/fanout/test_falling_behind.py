@@ -38,7 +38,7 @@ def warned(last_took_ns: int) -> bool:
         {},
     )
     written: dict[str, int | None] = {"writes": messages, "written_bytes": messages * BYTES}
-    found = Found(SLICES, 0, Used((None,), None), {}, True)
+    found = Found(SLICES, 0, Used((None,), None), {}, has_private_network=True, is_elsewhere=False)
     run = assembled(CASE, 0, ORDER, Report(PUBLICATIONS, written), heard, found)
     return any(warning.code == FELL_BEHIND for warning in run.warnings)
 

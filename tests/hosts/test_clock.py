@@ -15,6 +15,7 @@ from tinygram_bench import _native
 from tinygram_bench.hosts import clock
 from tinygram_bench.hosts.clock import Clock, Look, difference, notes_here, notes_there
 from tinygram_bench.hosts.clock_server import TIME
+from tinygram_bench.hosts.difference import Difference
 from tinygram_bench.hosts.wire import TOKEN_BYTES
 from tinygram_bench.processes.workers import RunError
 
@@ -47,6 +48,32 @@ def test_an_offset_and_a_drift_are_taken_out(offset_ns: int, drift: float) -> No
     bytes_so_far, there_ns, *_ = struct.unpack("<4Q", notes_there(notes_here(notes, found), found))
     assert bytes_so_far == 10
     assert abs(there_ns - far_ns) <= 2
+
+
+@pytest.mark.parametrize(
+    ("strays_ns", "drift", "shown"),
+    [
+        ([0, 0], 20e-6, 0.0),  # 20 µs in a second, where a round trip takes 40.
+        ([0, 0, 0, 0], 20e-6, 20e-6),
+        ([-20_000, 20_000], 0.0, 0.0),
+        ([0, 0, 0], -100e-6, -100e-6),
+    ],
+)
+def test_a_line_goes_on_with_a_drift_that_its_looks_show(
+    strays_ns: list[int], drift: float, shown: float
+) -> None:
+    with telling(lambda _: 0) as asked:
+        asked._looks.extend(looks(7, drift, strays_ns))
+        onwards, found = asked.onwards(), asked.difference_now()
+    last_ns = NOW_NS + (len(strays_ns) - 1) * SECOND_NS
+    assert onwards.rate == pytest.approx(shown, abs=1e-9)
+    assert onwards.strays_ns(found, last_ns) <= 1
+
+
+def test_lines_stray_from_each_other_most_at_an_end() -> None:
+    level = Difference(since_ns=NOW_NS, offset_ns=7, rate=0.0, bound_ns=1)
+    steep = Difference(since_ns=NOW_NS, offset_ns=9, rate=1e-3, bound_ns=1)
+    assert level.strays_ns(steep, NOW_NS, NOW_NS + SECOND_NS) == 1_000_002
 
 
 def test_the_bound_is_half_a_round_trip_and_what_looks_stray() -> None:

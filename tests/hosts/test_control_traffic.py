@@ -62,6 +62,18 @@ SEND = {
 }
 PACE = {"rate_per_s": 10.0, "arrival": "constant", "burst": 1, "duration_ns": 1, "seed": 1}
 SLICES = {"begins_ns": [0, 5], "slice_ns": 5, "settling_ns": 1}
+SUBSCRIBERS = BEGIN | {"program": "tinygram_bench.workloads.fanout.subscribers", "files": 1}
+SUBSCRIBE = {
+    "report_fd": 0,
+    "subscribers": 2,
+    "message_bytes": 100,
+    "seed": 1,
+    "congestion_control": "reno",
+    "host": "0.0.0.0",
+    "timeout_ns": 10**9,
+}
+START = {"at_ns": 0, "slices": SLICES, "give_up_ns": 1}
+AHEAD = {"since_ns": 0, "offset_ns": 1, "rate": 0.0, "bound_ns": 1}
 KEY = {"certificate": "", "key": "-----BEGIN PRIVATE KEY-----"}
 
 
@@ -72,6 +84,16 @@ def tell(**changes: object) -> dict[str, object]:
 def send(**changes: object) -> list[object]:
     """A sender that is begun, and its order with these changes."""
     return [SENDER, {"type": "Tell", "number": 0, "order": SEND | changes}]
+
+
+def subscribe(**changes: object) -> list[object]:
+    """Subscribers that are begun, and their order with these changes."""
+    return [SUBSCRIBERS, {"type": "Tell", "number": 0, "order": SUBSCRIBE | changes}]
+
+
+def publish(**changes: object) -> list[object]:
+    """Subscribers that listen, and the start of the slices with these changes."""
+    return [*subscribe(), {"type": "Tell", "number": 0, "order": START | changes}]
 
 
 GREETINGS: dict[str, bytes] = {
@@ -121,6 +143,16 @@ ORDERS: dict[str, list[object]] = {
     "a sender of slices that never come": send(slices=SLICES | {"begins_ns": [1 << 62]}),
     "a sender with a certificate that is too long": send(certificate="x" * (1 << 15)),
     "a sender that writes no report": [SENDER | {"files": 0}, *send()[1:]],
+    "too many subscribers": subscribe(subscribers=1 << 20),
+    "messages that cannot have their time": subscribe(message_bytes=15),
+    "messages that are too large": subscribe(message_bytes=1 << 30),
+    "subscribers that wait for years": subscribe(timeout_ns=1 << 62),
+    "subscribers that tell nothing": [SUBSCRIBERS | {"files": 0}, *subscribe()[1:]],
+    "publications before there were clocks": publish(at_ns=-1),
+    "publications for years": publish(give_up_ns=1 << 62),
+    "publications in slices that overlap": publish(slices=SLICES | {"begins_ns": [0, 4]}),
+    "a clock that is ahead by centuries": publish(difference=AHEAD | {"offset_ns": 1 << 63}),
+    "a clock that runs backwards": publish(difference=AHEAD | {"rate": -1.0}),
     "a start that was never": [*send(), {"type": "Tell", "number": 0, "order": {"at_ns": -1}}],
     "half an order": [BEGIN, line_of(tell())[:-10]],
     "an order that is too long": [

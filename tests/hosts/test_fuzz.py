@@ -27,14 +27,19 @@ from tinygram_bench.host.network.connections import Known
 from tinygram_bench.hosts import wire
 from tinygram_bench.hosts.address import parse_server
 from tinygram_bench.model.errors import UsageError
+from tinygram_bench.processes.workers import RunError
+from tinygram_bench.runs.slices import Slices
 from tinygram_bench.tls.certificates import Identity, new_identity
 from tinygram_bench.tls.contexts import client_context, server_context
 from tinygram_bench.tls.decrypting import Decrypting
 from tinygram_bench.tls.records import Records
+from tinygram_bench.workloads.fanout.order import Begin
+from tinygram_bench.workloads.fanout.slices import read_heard
 from tinygram_bench.workloads.stream.order import Order, ReceiverOrder, Report
 
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "0"))
 TOKEN = b"0123456789abcdef"
+BEGUN = Begin(0, Slices((0,), 10, 1), 1)
 CLIENT = Known("127.0.0.2", TOKEN)
 HERES = [Here("127.0.0.1", CLIENT, (3, 4)[:count], max_connections=10) for count in range(3)]
 
@@ -182,6 +187,7 @@ PARSERS: dict[str, tuple[Callable[[bytes], object], tuple[type[Exception], ...]]
         lambda line: msgspec.json.decode(line, type=Report),
         (ValueError, RecursionError),
     ),
+    "what subscribers heard": (lambda line: read_heard(line, BEGUN), (RunError,)),
     "the greeting": (greeting_that_is_none, ()),
     "what is shown": (lambda line: wire.shown(line.decode(errors="replace")), ()),
     "an address": (address_of, (UsageError,)),

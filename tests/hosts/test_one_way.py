@@ -9,8 +9,8 @@ from tinygram_bench.model.result import Result, Summary
 from tinygram_bench.report import document_of
 from tinygram_bench.report.charts.percentiles import percentile_charts
 from tinygram_bench.report.numbers import interval_of, median_of
-from tinygram_bench.statistics.one_way import is_known
-from tinygram_bench.workloads.stream.warnings import with_bound
+from tinygram_bench.statistics.one_way import INSTEAD, is_known, warnings_of
+from tinygram_bench.workloads.warnings import with_bound
 
 CASES = [way(name, 1_000) for name in ("loop/nodelay", "loop/cork")]
 LATENCY_US = 100
@@ -55,6 +55,16 @@ def test_half_the_round_trip_is_shown_in_place_of_one_that_they_do_not_know() ->
     assert "median latency" in warning.message
     text = str(document_of(result, published=False))
     assert "15.0 rtt/2" in text
+
+
+def test_nothing_is_shown_in_place_of_what_has_more_than_a_way_in_it() -> None:
+    first = measured(21).summaries[0]
+    figures = {name: found for name, found in first.figures.items() if name != INSTEAD}
+    first = replace(first, figures=figures)
+    assert median_of(first, P50) == "–"
+    (warning,) = warnings_of(figures)
+    assert warning.message.startswith("in place of")
+    assert "nothing is shown" in warning.message
 
 
 def test_ways_are_compared_by_what_was_measured_nevertheless() -> None:

@@ -19,6 +19,7 @@ from tests.support.serve_command import serving
 from tests.support.waiting import wait_until
 
 STREAM = ("--only", "loop/nodelay", "--rounds", 1)
+FANOUT = ("fanout", "--rounds", 1, "--subscribers", 20, "--duration", "300ms")
 ROUNDS = 5
 """Enough rounds that some are left when a busy host looks for the second one late."""
 LATEST_S = 60.0
@@ -58,6 +59,8 @@ WORKLOADS = {
         *("echo", "--rounds", 1, "--only", "threads/recv", "--size", 1000),
         *("--duration", "300ms"),
     ),
+    "fanout flat out in slices": (*FANOUT, "--only", "native/epoll"),
+    "fanout paced alone": (*FANOUT, "--only", "asyncio/protocol", "--rate", 100, "--lone"),
     "sizes": (
         *("sizes", "--rounds", 1, "--sizes", "1,1000", "--round-trips", "0,1"),
         *("--samples", 100, "--first", 2),
@@ -66,7 +69,10 @@ WORKLOADS = {
 
 
 # What differs by the kind of address is in the connections, which each of these makes its own way.
-OVER_IPV6 = ("stream paced in slices", "rr", "echo of an event loop", "sizes")
+OVER_IPV6 = (
+    *("stream paced in slices", "rr", "echo of an event loop", "fanout paced alone"),
+    "sizes",
+)
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +102,7 @@ def test_every_workload_has_its_far_end_on_the_other_host(
     exchanged = [case for case in done.result["plan"]["cases"] if case["link"] == "remote"]
     assert exchanged
     assert done.result["environment"]["far"]["tinygram"]
-    if workload == "stream":
+    if workload in ("stream", "fanout"):
         bound_ns = done.counters_of()["clock_bound_ns"]
         assert bound_ns > done.counters_of()["clock_round_trip_ns"] // 2
 

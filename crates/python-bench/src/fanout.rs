@@ -13,6 +13,7 @@ use pyo3::{
 use std::os::fd::{AsRawFd, RawFd};
 use tinygram_load::{
     fanout::{
+        clock::Difference,
         publisher,
         subscribers::{self, Counts},
         tally::Turns,
@@ -21,7 +22,7 @@ use tinygram_load::{
     schedule::Schedule,
     sends::{self, SendError, Sends},
 };
-use tinygram_net::{clock::monotonic_ns, timer::TimerFd};
+use tinygram_net::timer::TimerFd;
 
 type Counters = Vec<(&'static str, u64)>;
 /// Rate, arrival, burst, duration and seed, as `Schedule` takes them.
@@ -110,14 +111,14 @@ impl Subscribers {
         py: Python<'_>,
         count: usize,
         warm_up: u64,
-        timeout_ns: u64,
+        patience_ns: u64,
     ) -> PyResult<()> {
-        let give_up_ns = monotonic_ns() + timeout_ns;
         let inner = &mut self.inner;
-        py.detach(|| inner.warm_up(count, warm_up, give_up_ns))
+        py.detach(|| inner.warm_up(count, warm_up, patience_ns))
             .map_err(|error| PyOSError::new_err(error.to_string()))
     }
 
+    #[pyo3(signature = (table, open_ns, start_ns, give_up_ns, difference=None))]
     fn receive(
         &mut self,
         py: Python<'_>,
@@ -125,8 +126,14 @@ impl Subscribers {
         open_ns: u64,
         start_ns: u64,
         give_up_ns: u64,
+        difference: Option<(u64, i64, f64)>,
     ) -> PyResult<Counters> {
         let turns = turns_of(table, open_ns, start_ns)?;
+        let difference = difference.map(|(since_ns, offset_ns, rate)| Difference {
+            since_ns,
+            offset_ns,
+            rate,
+        });
         let inner = &mut self.inner;
         let Counts {
             reads,
@@ -135,13 +142,14 @@ impl Subscribers {
             publications,
             strangers,
         } = py
-            .detach(|| inner.receive(turns, give_up_ns))
+            .detach(|| inner.receive(turns, difference, give_up_ns))
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
         Ok(vec![
             ("reads", reads),
             ("bytes", bytes),
             ("publications", publications),
             ("strangers", strangers),
+            ("early_ns", self.inner.tally().early_ns()),
             ("receiver_cpu_ns", usage.cpu_ns),
             (
                 "receiver_voluntary_context_switches",

@@ -14,6 +14,7 @@ from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case, Plan
 from tinygram_bench.model.units import format_duration_ns
+from tinygram_bench.runs.slices import MOST_SLICES
 
 Given = TypeVar("Given")
 Value = TypeVar("Value")
@@ -124,6 +125,16 @@ def check_slice(slice_ns: int, duration_ns: int, least_ns: int, holding: str) ->
             f"--slice {format_duration_ns(slice_ns)} holds fewer than {holding}: name at least "
             f"{format_duration_ns(least_ns)}"
         )
+
+
+def check_told(who: str, duration_ns: int, slice_ns: int) -> None:
+    """Raise UsageError where `who`, on the far host, cannot be told so many slices."""
+    slices = duration_ns // slice_ns
+    refuse(
+        slices > MOST_SLICES,
+        f"{who} on the far host can be told {MOST_SLICES:,} slices, and --duration has "
+        f"{slices:,}: name a shorter --duration, a longer --slice, or more --rounds",
+    )
 
 
 def takes_turns(slice_ns: int | None, alone: Mapping[str, bool]) -> bool:

@@ -26,7 +26,7 @@ from tinygram_bench.cluster.server import FarEnds, now_ns
 from tinygram_bench.host.network.settings import permitted_congestion_control
 from tinygram_bench.host.probes.environment import environment
 from tinygram_bench.hosts.address import FarAddress
-from tinygram_bench.hosts.clock import Difference
+from tinygram_bench.hosts.difference import Difference
 from tinygram_bench.hosts.far_host import FarHost
 from tinygram_bench.processes.orders import Listening
 

@@ -24,7 +24,7 @@ from tinygram_bench.cluster.order import (
 )
 from tinygram_bench.cluster.ray_hosts import HostRef, answers, reached
 from tinygram_bench.cluster.shares import shared_out
-from tinygram_bench.hosts.clock import Difference
+from tinygram_bench.hosts.difference import Difference
 from tinygram_bench.hosts.keys import Keys, make_keys
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Plan

@@ -14,7 +14,7 @@ from tinygram_bench.far.limits import Limits
 from tinygram_bench.far.server import Server
 from tinygram_bench.host.write_counter import counting
 from tinygram_bench.hosts.address import FarAddress
-from tinygram_bench.hosts.clock import Difference
+from tinygram_bench.hosts.difference import Difference
 from tinygram_bench.hosts.far_host import FarHost
 
 _TIME_S = 7 * 24 * 3_600.0

@@ -23,6 +23,7 @@ from tinygram_bench.host.network.settings import (
 )
 from tinygram_bench.host.packages import missing_for_tls
 from tinygram_bench.hosts.clock_server import ClockOrder
+from tinygram_bench.hosts.difference import MOST_DRIFT, Difference
 from tinygram_bench.loads.producers import MAX_POOL_BYTES, MAX_PRODUCERS
 from tinygram_bench.loads.source import BURST_MESSAGES
 from tinygram_bench.model.errors import UsageError
@@ -35,6 +36,7 @@ from tinygram_bench.ways.runtimes import runtime
 from tinygram_bench.workloads.echo import order as echo
 from tinygram_bench.workloads.echo.marks import Mark
 from tinygram_bench.workloads.echo.servers import server as echo_server
+from tinygram_bench.workloads.fanout import order as fanout
 from tinygram_bench.workloads.rr import order as rr
 from tinygram_bench.workloads.rr.cases import MAX_BYTES as MAX_CALL_BYTES
 from tinygram_bench.workloads.rr.serving import SERVERS as RR_SERVERS
@@ -54,6 +56,7 @@ _MAX_DURATION_NS = 10**15
 _MAX_RATE_PER_S = 1e10
 _MAX_BURST = 1_000_000
 _MAX_CERTIFICATE_BYTES = 1 << 14
+_MAX_TIME_NS = 1 << 61
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -108,9 +111,22 @@ def program(name: str) -> Program:
 
 
 def _follow_up(order: object) -> object:
-    if isinstance(order, Start):
-        _check("at_ns", order.at_ns, 0, (1 << 63) - 1)
+    if isinstance(order, Start | fanout.Begin):
+        _check("at_ns", order.at_ns, 0, _MAX_TIME_NS)
+    if isinstance(order, fanout.Begin):
+        _check("give_up_ns", order.give_up_ns, 0, _MAX_DURATION_NS)
+        _check_slices(order.slices)
+        if order.difference is not None:
+            _check_difference(order.difference)
     return order
+
+
+def _check_difference(difference: Difference) -> None:
+    _check("since_ns", difference.since_ns, 0, _MAX_TIME_NS)
+    _check("offset_ns", difference.offset_ns, -_MAX_TIME_NS, _MAX_TIME_NS)
+    _check("bound_ns", difference.bound_ns, 0, _MAX_TIME_NS)
+    if not abs(difference.rate) <= MOST_DRIFT:
+        raise RefusedError(f"rate {difference.rate} is outside ±{MOST_DRIFT}")
 
 
 def _receiver(order: ReceiverOrder, here: Here) -> ReceiverOrder:
@@ -208,7 +224,7 @@ def _check_pace(pace: Pace) -> None:
 def _check_slices(slices: Slices) -> None:
     _check("slices", len(slices.begins_ns), 1, MOST_SLICES)
     _check("slice_ns", slices.slice_ns, 1, _MAX_DURATION_NS)
-    _check("settling_ns", slices.settling_ns, 0, slices.slice_ns)
+    _check("settling_ns", slices.settling_ns, 0, slices.slice_ns - 1)
     _check("gap_ns", slices.gap_ns, 0, _MAX_DURATION_NS)
     _check("over_ns", slices.over_ns, 0, _MAX_DURATION_NS)
     least_ns = 0
@@ -259,6 +275,15 @@ def _sizes_server(order: sizes.ServerOrder, here: Here) -> sizes.ServerOrder:
     return _filled_in(order, here)
 
 
+def _subscribers(order: fanout.SubscribersOrder, here: Here) -> fanout.SubscribersOrder:
+    _check("message_bytes", order.message_bytes, fanout.LEAST_BYTES, fanout.MOST_BYTES)
+    _check_connections(order.subscribers, here)
+    _check("timeout_ns", order.timeout_ns, 1, _MAX_DURATION_NS)
+    _check_shared(order)
+    _check_files(here, 1)
+    return _filled_in(replace(order, report_fd=here.files[0]), here)
+
+
 def _filled_in(order: T, here: Here) -> T:
     """The order with this server's own address and knowledge of the client, never the client's."""
     return replace(order, host=here.own_host, client=here.client)
@@ -278,7 +303,9 @@ def _check_connections(count: int, here: Here) -> None:
         )
 
 
-def _check_shared(order: Order | ReceiverOrder | rr.ServerOrder | sizes.ServerOrder) -> None:
+def _check_shared(
+    order: Order | ReceiverOrder | rr.ServerOrder | sizes.ServerOrder | fanout.SubscribersOrder,
+) -> None:
     if order.seed is not None:
         _check("seed", order.seed, 0, _MAX_SEED)
     _check_control(order.congestion_control)
@@ -331,6 +358,12 @@ PROGRAMS = (
     Program(f"{_WORKLOADS}.stream.sender", Order, _sender, (Start, Arrived)),
     Program(f"{_WORKLOADS}.rr.server", rr.ServerOrder, _rr_server, (End,)),
     Program(f"{_WORKLOADS}.echo.server", echo.ServerOrder, _echo_server, (Mark,)),
+    Program(
+        f"{_WORKLOADS}.fanout.subscribers",
+        fanout.SubscribersOrder,
+        _subscribers,
+        (fanout.Begin,),
+    ),
     Program(f"{_WORKLOADS}.sizes.server", sizes.ServerOrder, _sizes_server, (End,)),
     Program("tinygram_bench.hosts.clock_server", ClockOrder, _filled_in),
 )

@@ -20,18 +20,17 @@ from itertools import pairwise
 from statistics import linear_regression
 from typing import NamedTuple
 
-from msgspec import Struct
-
 from tinygram_bench.host.network.connections import end_when_silent, introduce
 from tinygram_bench.hosts.address import REMEDY
 from tinygram_bench.hosts.clock_server import TIME
+from tinygram_bench.hosts.difference import MOST_DRIFT, Difference
 from tinygram_bench.processes.workers import RunError
 
 _TRIPS = 64
 """The most round trips of a look; the shortest one counts."""
 _FEWEST_TRIPS = 4
 _LOOK_NS = 500_000_000
-"""Where round trips are long, a look is over after this time: it is taken twice for each stream."""
+"""Where round trips are long, a look is over after this time: each run needs two of them."""
 _LIMIT_S = 5.0
 _TELLING_NS = 120 * 10**9
 """Older looks say nothing of the present drift, unless the time that is asked about is as old."""
@@ -40,9 +39,6 @@ FRESH_NS = 10**9
 """A clock drifts too little in this time to look again before a start."""
 _JUMP_NS = 1_000_000
 """Clocks drift by millionths: one that is this far from the line has jumped, or stood still."""
-_MOST_DRIFT = 1_500e-6
-"""The most drift between two clocks: each may be set faster or slower by 500 ppm (adjtimex(2)), and
-is wrong by less than 250 on its own. A difference that grows faster is a jump."""
 
 
 class _JumpError(RunError):
@@ -55,24 +51,6 @@ class Look(NamedTuple):
     at_ns: int
     offset_ns: int
     round_trip_ns: int
-
-
-class Difference(Struct, frozen=True):
-    """Far minus near is `offset_ns + rate × (near − since_ns)`, wrong by `bound_ns` at most."""
-
-    since_ns: int
-    offset_ns: int
-    rate: float
-    bound_ns: int
-
-    def far_ns(self, near_ns: int) -> int:
-        """A time of the near clock, converted to the far one."""
-        return near_ns + self.offset_ns + round(self.rate * (near_ns - self.since_ns))
-
-    def near_ns(self, far_ns: int) -> int:
-        """A time of the far clock, converted to the near one."""
-        since_far_ns = far_ns - self.since_ns - self.offset_ns
-        return self.since_ns + round(since_far_ns / (1 + self.rate))
 
 
 def difference(looks: list[Look]) -> Difference:
@@ -90,7 +68,7 @@ def difference(looks: list[Look]) -> Difference:
     jumped_ns = residual_ns if residual_ns > _JUMP_NS + trip_ns else 0.0
     for earlier, later in pairwise(looks):
         changed_ns = abs(later.offset_ns - earlier.offset_ns)
-        drift_ns = _MOST_DRIFT * (later.at_ns - earlier.at_ns)
+        drift_ns = MOST_DRIFT * (later.at_ns - earlier.at_ns)
         # Each of the two looks may be wrong by half of its round trip.
         if changed_ns > drift_ns + (earlier.round_trip_ns + later.round_trip_ns) / 2:
             jumped_ns = max(jumped_ns, changed_ns)
@@ -182,6 +160,20 @@ class Clock:
     def difference_now(self) -> Difference:
         """The difference since the last look; an earlier jump does not matter to it."""
         return self.difference(self._looks[-1].at_ns)
+
+    def onwards(self) -> Difference:
+        """The line from the last look on, for those who convert times as they come.
+
+        It has no slope, unless the looks show more of a drift than their round trips can feign.
+        Raises RunError where a clock has jumped.
+        """
+        last_ns = self._looks[-1].at_ns
+        found = self.difference(last_ns)
+        looks = self._looks_since(last_ns)
+        feigned_ns = max(look.round_trip_ns for look in looks)
+        is_shown = abs(found.rate) * (last_ns - looks[0].at_ns) > feigned_ns
+        rate = max(-MOST_DRIFT, min(found.rate, MOST_DRIFT)) if is_shown else 0.0
+        return Difference(last_ns, found.far_ns(last_ns) - last_ns, rate, found.bound_ns)
 
     def _unless_jumped(self, since_ns: int, found: Difference) -> Difference:
         """The difference. Raises RunError, also for a second case that ran while a clock jumped."""

@@ -78,9 +78,11 @@ def median_of(summary: Summary, figure: str) -> str:
     """The median of the summary's figure; `–` where it has none.
 
     In place of a latency that two clocks do not know well enough, half of the round trip is shown:
-    `18.4 rtt/2`.
+    `18.4 rtt/2`; or `–`, where times have more than a way in them.
     """
     if not is_known(summary.figures, figure):
+        if INSTEAD not in summary.figures:
+            return UNKNOWN
         return f"{median(summary.figures.get(INSTEAD))} rtt/2"
     return median(summary.figures.get(figure))
 

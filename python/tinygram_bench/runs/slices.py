@@ -28,7 +28,8 @@ SETTLING_SHARE = 0.15
 DRAINING_SHARE = 0.15
 """In the last part of each slice nothing is handed over flat out: what is on its way arrives."""
 MOST_SLICES = 4_000
-"""The most slices of a case whose sender is on another host: the table is sent in one line."""
+"""The most slices of a case whose sender or subscribers are on another host: the table is sent in
+one line."""
 LEAST_MESSAGES = 20
 """The fewest messages in a slice at its rate: with fewer, comparing medians would say little."""
 LEAST_BURSTS = 4

@@ -6,6 +6,7 @@ the other may be made on it, and several stages may be up side by side, whose ca
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -18,6 +19,7 @@ from tinygram_bench.host.packages import missing_for_tls
 from tinygram_bench.host.placement import Placement
 from tinygram_bench.host.probes.kernel import Counted, counters_in
 from tinygram_bench.host.write_counter import Counting
+from tinygram_bench.hosts.clock import FRESH_NS
 from tinygram_bench.hosts.far_host import FarHost
 from tinygram_bench.links import Link
 from tinygram_bench.model.result import Case
@@ -72,6 +74,24 @@ class Stage(Struct):
         if name not in self._made:
             self._made[name] = make()
         return cast(T, self._made[name])
+
+    def look_at_clock(self) -> None:
+        """Look at the far host's clock, where there is one and nobody has just done so.
+
+        Raises RunError.
+        """
+        if self.far_host is not None:
+            self.far_host.clock.look(time.monotonic_ns() - FRESH_NS)
+
+    def memory(self, name: str) -> int:
+        """The descriptor of a file in memory that one of the two ends writes."""
+
+        def make() -> int:
+            fd = os.memfd_create(name)
+            self.stack.callback(os.close, fd)
+            return fd
+
+        return self.once(name, make)
 
     def has(self, name: str) -> bool:
         """Whether an earlier run on this stage has made the value of that name."""

@@ -171,9 +171,14 @@ _OF_PROCESSES: Mapping[str, Said] = {
     "frozen_ns": ("ns", "for which `tinygram trust` stopped the receiver"),
     "middle_messages": (
         "messages",
-        "measured in the middle of slices: of `echo`, and of `stream` flat out",
+        "measured in the middle of slices: of `echo` and `fanout`, and of `stream` flat out",
     ),
     "middle_ns": ("ns", "of these middles together"),
+    "early_ns": (
+        "ns",
+        "of `fanout`: by how much a message came before it was due, at most, by the clocks of two "
+        "hosts; never more than clock_bound_ns",
+    ),
     "clock_bound_ns": ("ns", "by which times between two hosts' clocks may be wrong"),
     "clock_round_trip_ns": ("ns", "the shortest round trip in which the far host told its time"),
     "generators": ("hosts", "of a cluster whose parts are in the run"),

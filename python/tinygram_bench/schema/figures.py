@@ -85,7 +85,11 @@ _OF_COUNTERS: Mapping[str, Said] = {
         "half of clock_round_trip_ns; between two hosts it is shown in place of a latency of which "
         "clock_bound_us is more than a fifth",
     ),
-    "clock_bound_us": ("µs", "clock_bound_ns: by which a latency between two hosts may be wrong"),
+    "clock_bound_us": (
+        "µs",
+        "clock_bound_ns: by which a latency, or a publication's last one, between two hosts may be "
+        "wrong",
+    ),
     "delayed_acks": (
         "acknowledgements",
         "kernel_DelayedACKs; in slices sliced_delayed_acks, for their ends add some",

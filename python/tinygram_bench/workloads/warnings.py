@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tinygram_bench.model.result import Warning
+from msgspec.structs import replace
+
+from tinygram_bench.model.result import Run, Warning
 
 
 def strangers_told(counters: Mapping[str, int | None], *others: str) -> Iterator[Warning]:
@@ -43,3 +45,16 @@ def host_network_told(
             f"the run shared the host's network (a private one needs {needs}): the kernel's "
             "counters are not known",
         )
+
+
+def with_bound(run: Run, bound_ns: int, round_trip_ns: int) -> Run:
+    """The run between two hosts, with its one-way times' error (hosts/clock.py) and a warning."""
+    counters = {"clock_bound_ns": bound_ns, "clock_round_trip_ns": round_trip_ns}
+    message = (
+        "one-way times, and what is made of them, are between two clocks, and may be wrong by "
+        f"{bound_ns / 1e3:.1f} µs: half of a round trip of {round_trip_ns / 1e3:.1f} µs, of which "
+        "nobody can see whether the way there or back takes longer, and how far the clocks' "
+        "difference strays"
+    )
+    warnings = (*run.warnings, Warning("clock_bound", message))
+    return replace(run, counters=run.counters | counters, warnings=warnings)

@@ -18,7 +18,8 @@ from tests.hosts.namespaces.apart import PLANTED_S, Apart, apart, needs_two_host
 
 from tinygram_bench.hosts import far_host
 from tinygram_bench.hosts.address import parse_server
-from tinygram_bench.hosts.clock import Clock, Difference
+from tinygram_bench.hosts.clock import Clock
+from tinygram_bench.hosts.difference import Difference
 from tinygram_bench.hosts.far_host import FarHost
 
 PLANTED_NS = PLANTED_S * 10**9

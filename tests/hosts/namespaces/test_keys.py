@@ -10,36 +10,43 @@ from tests.support.command import Done
 
 LATEST_US = 100_000_000.0
 """Far more than a busy host is late, and far less than the clocks differ."""
-OPTIONS = ((), ("--reverse",), ("--tls",), ("--reverse", "--tls"))
+STREAM = ("stream", "--only", "loop/nodelay", "--rate", "1k")
+LOADS = (
+    STREAM,
+    (*STREAM, "--reverse"),
+    (*STREAM, "--tls"),
+    (*STREAM, "--reverse", "--tls"),
+    ("fanout", "--only", "native/epoll", "--rate", "1k", "--subscribers", "5"),
+)
 pytestmark = needs_two_hosts
 
 
 def measured(
-    two: Apart, folder: Path, home: Path | None = None, options: tuple[str, ...] = ()
+    two: Apart, folder: Path, home: Path | None = None, load: tuple[str, ...] = STREAM
 ) -> Done:
-    return two.command(folder, "stream").run(
-        *("--only", "loop/nodelay", "--rounds", 1, "--rate", "1k", "--duration", "200ms"),
-        *("--server", two.address, *options),
+    workload, *options = load
+    return two.command(folder, workload).run(
+        *(*options, "--rounds", 1, "--duration", "200ms", "--server", two.address),
         environment={"XDG_CONFIG_HOME": str(home or two.near_home)},
     )
 
 
 @pytest.fixture(scope="module")
 def one_way(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, ...], Done]:
-    """With all options, one after the other, from the same server."""
+    """All loads, one after the other, from the same server."""
     folder = tmp_path_factory.mktemp("one-way")
     with apart(folder) as two:
         return {
-            options: measured(two, folder / f"run-{number}", options=options)
-            for number, options in enumerate(OPTIONS)
+            load: measured(two, folder / f"run-{number}", load=load)
+            for number, load in enumerate(LOADS)
         }
 
 
-@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("load", LOADS, ids=" ".join)
 def test_one_way_times_are_right_though_the_clocks_differ(
-    one_way: dict[tuple[str, ...], Done], options: tuple[str, ...]
+    one_way: dict[tuple[str, ...], Done], load: tuple[str, ...]
 ) -> None:
-    done = one_way[options]
+    done = one_way[load]
     assert done.code == 0, done.stderr
     counters = done.counters_of()
     assert counters["clock_bound_ns"] >= counters["clock_round_trip_ns"] // 2

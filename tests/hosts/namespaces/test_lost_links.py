@@ -40,6 +40,8 @@ LOADS = {
         *("--connections", "per-request", "--sends-per-request", 1),
     ),
     "echo": ("--only", "threads/recv", "--size", 1000),
+    "fanout": ("--only", "native/epoll", "--only", "asyncio/protocol", "--subscribers", 10),
+    "fanout alone": ("--only", "native/epoll", "--subscribers", 10, "--lone"),
     "sizes": ("--sizes", 1000, "--round-trips", 1, "--samples", 10_000, "--no-local"),
 }
 """Their rounds last `ROUND_S`; those of `sizes`, which takes no duration, about as long."""

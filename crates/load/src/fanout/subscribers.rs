@@ -1,7 +1,10 @@
 //! All subscribers of a publisher, on one thread with epoll(7): every byte is compared, and every
 //! receipt is timed.
 
-use super::tally::{Tally, Turns};
+use super::{
+    clock::Difference,
+    tally::{Tally, Turns},
+};
 use crate::{
     messages::{Follower, Publications},
     process::Usage,
@@ -36,6 +39,8 @@ pub struct Subscribers {
     /// How many subscribers have warmed up.
     reached: usize,
     tally: Tally,
+    /// How this host's clock differs from the publisher's; `None`: they have the same.
+    difference: Option<Difference>,
     buffer: Vec<u8>,
     strangers: u64,
     reads: u64,
@@ -89,6 +94,7 @@ impl Subscribers {
             open: ByFd::default(),
             reached: 0,
             tally: Tally::new(0),
+            difference: None,
             // Not zero, so that the pages are touched now.
             buffer: vec![1; BUFFER_BYTES],
             strangers: 0,
@@ -106,13 +112,16 @@ impl Subscribers {
         Ok(self.listener.local_addr()?.port())
     }
 
-    /// Accept `count` connections, and receive `warm_up` publications on each.
+    /// Accept `count` connections, and receive `warm_up` publications on each. The first connection may
+    /// come at any time, for other cases may connect before.
     ///
     /// # Errors
-    /// When they have not come by `give_up_ns`; otherwise those of [`Self::receive`].
-    pub fn warm_up(&mut self, count: usize, warm_up: u64, give_up_ns: u64) -> io::Result<()> {
+    /// When no further connection has come for `patience_ns`, or the warm-up has not come so long after
+    /// the last one; otherwise those of [`Self::receive`].
+    pub fn warm_up(&mut self, count: usize, warm_up: u64, patience_ns: u64) -> io::Result<()> {
         self.tally = Tally::new(count as u64);
         self.epoll.watch(self.listener.as_raw_fd(), For::Reading)?;
+        let mut give_up_ns = u64::MAX;
         while self.subscribers.len() < count {
             if monotonic_ns() > give_up_ns {
                 let here = self.subscribers.len();
@@ -121,8 +130,13 @@ impl Subscribers {
                 )));
             }
             self.epoll.wait(LOOK_MS).or_else(unless_interrupted)?;
+            let before = self.subscribers.len();
             while self.subscribers.len() < count && self.accept()? {}
+            if self.subscribers.len() > before {
+                give_up_ns = monotonic_ns() + patience_ns;
+            }
         }
+        let give_up_ns = monotonic_ns() + patience_ns;
         self.epoll.unwatch(self.listener.as_raw_fd());
         for stream in self
             .subscribers
@@ -159,15 +173,22 @@ impl Subscribers {
         Ok(true)
     }
 
-    /// Receive until the publisher has ended all connections.
+    /// Receive until the publisher has ended all connections. `turns` are by the publisher's clock, which
+    /// `difference` tells from ours, and `give_up_ns` is by ours.
     ///
     /// # Errors
     /// When a byte is not the one that was published, a connection is reset or ends earlier than others,
     /// or `give_up_ns` has come; the subscriber is named.
-    pub fn receive(&mut self, turns: Turns, give_up_ns: u64) -> io::Result<Counts> {
+    pub fn receive(
+        &mut self,
+        turns: Turns,
+        difference: Option<Difference>,
+        give_up_ns: u64,
+    ) -> io::Result<Counts> {
         let before = Usage::of_thread();
         let first = self.received;
         (self.reads, self.bytes) = (0, 0);
+        self.difference = difference;
         self.tally.begin(turns);
         while !self.open.is_empty() {
             self.turn(give_up_ns, None)?;
@@ -215,7 +236,10 @@ impl Subscribers {
             Some(0) => return self.end(index, until),
             Some(count) => count,
         };
-        let at_ns = monotonic_ns();
+        let now_ns = monotonic_ns();
+        let at_ns = self
+            .difference
+            .map_or(now_ns, |known| known.near_ns(now_ns));
         self.reads += 1;
         self.bytes += count as u64;
         let before = subscriber.follower.received();

@@ -28,7 +28,7 @@ pub struct Turns {
     pub settling_ns: u64,
     /// Publications begin in this part of each slice.
     pub open_ns: u64,
-    /// When the first cycle begins, CLOCK_MONOTONIC.
+    /// When the first cycle begins, by the publisher's CLOCK_MONOTONIC.
     pub start_ns: u64,
 }
 
@@ -39,7 +39,7 @@ pub struct OfSlice {
     pub messages: u64,
     /// Messages that were due in the slice, including those that were due while it settled.
     pub all_messages: u64,
-    /// When the last of these came, CLOCK_MONOTONIC.
+    /// When the last of these came, by the publisher's CLOCK_MONOTONIC.
     pub last_ns: u64,
     /// How long after it was due each measured message came; 4.3 s at most.
     pub latencies_ns: Vec<u32>,
@@ -70,6 +70,7 @@ pub struct Tally {
     at_slice: usize,
     latencies: Histogram,
     lasts: Histogram,
+    early_ns: u64,
 }
 
 impl Tally {
@@ -84,6 +85,7 @@ impl Tally {
             at_slice: 0,
             latencies: Histogram::new(),
             lasts: Histogram::new(),
+            early_ns: 0,
         }
     }
 
@@ -123,6 +125,7 @@ impl Tally {
         flight.last_ns = at_ns;
         if let (Some((slice, is_measured)), Some(turns)) = (flight.slice, &self.turns) {
             let latency_ns = at_ns.saturating_sub(due_ns);
+            self.early_ns = self.early_ns.max(due_ns.saturating_sub(at_ns));
             let of_slice = &mut self.of_slices[slice];
             of_slice.all_messages += 1;
             of_slice.last_ns = at_ns;
@@ -152,6 +155,12 @@ impl Tally {
     /// The receipts of each slice.
     pub fn of_slices(&self) -> &[OfSlice] {
         &self.of_slices
+    }
+
+    /// By how much a message came before it was due, at most: so much the clocks of two hosts differ
+    /// otherwise than is known. Its latency counts as 0.
+    pub fn early_ns(&self) -> u64 {
+        self.early_ns
     }
 
     /// How long after it was due every measured message came.
@@ -236,6 +245,16 @@ mod tests {
         let mut tally = Tally::new(2);
         tally.on_receipt(0, 5, 6).unwrap();
         assert_eq!(tally.on_receipt(0, 4, 6), Err(TallyError::Due(0)));
+    }
+
+    #[test]
+    fn what_comes_before_it_is_due_has_no_latency_and_is_told() {
+        let mut tally = Tally::new(1);
+        tally.begin(turns());
+        tally.on_receipt(0, 1_120, 1_113).unwrap();
+        tally.on_receipt(1, 1_120, 1_117).unwrap();
+        assert_eq!(tally.early_ns(), 7);
+        assert_eq!(tally.of_slices()[0].latencies_ns, [0, 0]);
     }
 
     #[test]

@@ -16,8 +16,8 @@ from tinygram_bench.report.prose import pace
 from tinygram_bench.statistics.workloads.loads import Load
 
 CPU = (
-    "CPU is the publisher's, the receive work that the kernel does in its system calls included. A "
-    "message counts once for each subscriber that got it."
+    "CPU is the publisher's; on one host it includes the receive work that the kernel does in its "
+    "system calls. A message counts once for each subscriber that got it."
 )
 _COSTS = (
     shown_median("writes\n/message", "writes_per_message", 2),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from tinygram_bench.model.result import Case, Run
+from tinygram_bench.statistics.one_way import BOUND, OF_TWO_CLOCKS
 from tinygram_bench.statistics.workloads import rr, sizes
 
 Pairs = Callable[[Sequence[Case]], Iterable[tuple[str, str]]]
@@ -87,8 +88,7 @@ WORKLOADS: Mapping[str, Workload] = {
             "messages_per_segment",
             "messages_per_release",
             "startup_ms",
-            "half_round_trip_us",
-            "clock_bound_us",
+            *OF_TWO_CLOCKS,
             *_OF_THE_KERNEL,
             *_OF_SLICES,
         ),
@@ -162,6 +162,7 @@ WORKLOADS: Mapping[str, Workload] = {
             "writes_per_message",
             "receiver_cpu_s_per_million",
             "startup_ms",
+            BOUND,
             *_OF_THE_KERNEL,
             *_OF_SLICES,
         ),

@@ -8,11 +8,12 @@ from msgspec import Struct
 
 from tinygram.strategies import Strategy
 from tinygram_bench.links import parse_link
+from tinygram_bench.links.spec import REMOTE
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import FanoutParameters
 from tinygram_bench.model.result import Case, MessageBytes, Plan
 from tinygram_bench.model.strategies import parse_strategy
-from tinygram_bench.runs.slices import LEAST_MESSAGES
+from tinygram_bench.runs.slices import LEAST_MESSAGES, MOST_SLICES
 from tinygram_bench.workloads.available import parted
 from tinygram_bench.workloads.fanout import publishing
 from tinygram_bench.workloads.fanout.publishing import PUBLISHERS, Publisher
@@ -87,7 +88,11 @@ def least_slice_ns(case: Case) -> float:
 
 
 def _message_ns(case: Case) -> float:
-    return least_slice_ns(case) / LEAST_MESSAGES
+    least_ns = least_slice_ns(case)
+    if case.link == REMOTE:
+        # Subscribers on another host can only be told so many slices.
+        least_ns = max(least_ns, FanoutParameters.of(case).duration_ns / MOST_SLICES)
+    return least_ns / LEAST_MESSAGES
 
 
 def _case(

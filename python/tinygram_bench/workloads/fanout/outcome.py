@@ -39,6 +39,7 @@ class Found(Struct, frozen=True):
     used: Used
     kernel: dict[str, int | None]
     has_private_network: bool
+    is_elsewhere: bool
 
 
 def assembled(
@@ -110,11 +111,12 @@ def _warnings(
     found: Found,
 ) -> Iterator[Warning]:
     yield from uncounted_writes_told(counters)
-    yield from retransmits_told(counters.get("kernel_RetransSegs"), " by both ends")
+    by = " by this host" if found.is_elsewhere else " by both ends"
+    yield from retransmits_told(counters.get("kernel_RetransSegs"), by)
     yield from host_network_told(has_private_network=found.has_private_network)
     own_ns = found.slices.slice_ns * len(found.slices.begins_ns)
     busy = heard.counters["receiver_cpu_ns"] / own_ns
-    if case.placement == "same":
+    if case.placement == "same" and not found.is_elsewhere:
         yield Warning(
             "client_busy", "the publisher and the subscribers shared a core", ("throughput",)
         )

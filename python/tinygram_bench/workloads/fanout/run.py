@@ -7,11 +7,14 @@ import time
 from tinygram_bench.host.occupied import cores_of
 from tinygram_bench.host.placement import placement
 from tinygram_bench.host.probes.kernel import Counted, counted_between
+from tinygram_bench.hosts.clock import FRESH_NS
+from tinygram_bench.hosts.difference import Difference
 from tinygram_bench.links import parse_link
 from tinygram_bench.model.parameters import FanoutParameters
-from tinygram_bench.model.result import Case
+from tinygram_bench.model.result import Case, Run
 from tinygram_bench.model.strategies import parse_strategy
-from tinygram_bench.processes.orders import Go, Ready
+from tinygram_bench.processes.orders import End, Go, Ready
+from tinygram_bench.processes.workers import RunError, contents
 from tinygram_bench.runs.slices import SETTLING_SHARE, Ends, Slices, Used, used_in_slices
 from tinygram_bench.runs.stage import Address, Turn
 from tinygram_bench.runs.workload import Exchanged, Rehearsed, TakesTurns, Waiting
@@ -25,10 +28,13 @@ from tinygram_bench.workloads.fanout.order import (
     Warm,
 )
 from tinygram_bench.workloads.fanout.outcome import Found, assembled
+from tinygram_bench.workloads.fanout.slices import read_heard
+from tinygram_bench.workloads.warnings import with_bound
 
 PACKAGE = "tinygram_bench.workloads.fanout"
 _SUBSCRIBERS = "subscribers"
 _PUBLISHER = "publisher"
+_HEARD = "heard"
 _AT_A_TIME = 5
 """Publications count as this many at a time, so that a slice has four of the slowest
 publisher's."""
@@ -49,9 +55,12 @@ class Fanout(TakesTurns):
         """Have the subscribers listen for the publisher."""
         case, link = turn.case, turn.link
         asked = FanoutParameters.of(case)
-        subscribers = turn.stage.far(_SUBSCRIBERS, f"{PACKAGE}.subscribers")
+        turn.stage.look_at_clock()
+        heard_fd = turn.stage.memory(_HEARD)
+        subscribers = turn.stage.far(_SUBSCRIBERS, f"{PACKAGE}.subscribers", pass_fds=[heard_fd])
         subscribers.tell(
             SubscribersOrder(
+                report_fd=heard_fd,
                 subscribers=case.connections,
                 message_bytes=case.message_bytes.max,
                 seed=self.seed,
@@ -91,21 +100,29 @@ class Fanout(TakesTurns):
 
     def warmed_up(self, turn: Turn, address: Address | None, slices: Slices) -> Waiting:
         """Both ends have warmed up already; they get the slices with the start."""
+        # To connect and to warm up may have taken long.
+        turn.stage.look_at_clock()
         order = self._publisher_order(turn, address)
         publisher = turn.stage.child(_PUBLISHER)
         subscribers = turn.stage.child(_SUBSCRIBERS)
         before = turn.stage.counters()
-        began_ns: list[int] = []
+        begun: list[Begin] = []
 
         def start(at_ns: int) -> None:
-            began_ns.append(at_ns)
             over_ns = slices.begins_ns[-1] + slices.slice_ns
-            begin = Begin(at_ns, slices, over_ns + round(turn.limit_s * 1e9))
+            begin = Begin(
+                at_ns,
+                slices,
+                over_ns + round(turn.limit_s * 1e9),
+                _difference(turn),
+                is_alone=turn.case.parameters.slice_ns is None,
+            )
+            begun.append(begin)
             subscribers.tell(begin)
             publisher.tell(begin)
 
         def collect(used: Used) -> Exchanged:
-            return _collected(turn, order, before, slices, began_ns[0], used)
+            return _collected(turn, order, before, begun[0], used)
 
         return Waiting(publisher.pids, subscribers.pids, [publisher], start, collect)
 
@@ -116,11 +133,13 @@ class Fanout(TakesTurns):
         slices = Slices((0,), own_ns, round(own_ns * SETTLING_SHARE))
         waiting = self.warmed_up(turn, address, slices)
         turn.begin()
-        start_ns = time.monotonic_ns() + _LEAD_NS
+        start_ns = time.monotonic_ns() + _LEAD_NS + turn.link.round_trip_ns
         waiting.start(start_ns)
         ends = [Ends(slices, waiting.pids, waiting.resting_pids)]
+        cores = cores_of(placement(turn.case.placement))
+        far = turn.stage.child(_SUBSCRIBERS).process
         (used,) = used_in_slices(
-            start_ns, ends, turn.give_up_s, cores_of(placement(turn.case.placement))
+            start_ns, ends, turn.give_up_s, cores, is_lost=lambda: far.is_cut_off
         )
         return waiting.collect(used)
 
@@ -155,13 +174,14 @@ class Fanout(TakesTurns):
         )
 
 
+def _difference(turn: Turn) -> Difference | None:
+    """How the subscribers' clock will differ from ours; None on one host. Raises RunError."""
+    host = turn.stage.far_host
+    return None if host is None else host.clock.onwards()
+
+
 def _collected(
-    turn: Turn,
-    order: PublisherOrder,
-    before: Counted,
-    slices: Slices,
-    start_ns: int,
-    used: Used,
+    turn: Turn, order: PublisherOrder, before: Counted, begin: Begin, used: Used
 ) -> Exchanged:
     """What both ends tell when the slices of all cases are over. Raises RunError."""
     publisher = turn.stage.child(_PUBLISHER)
@@ -169,6 +189,39 @@ def _collected(
     kernel = counted_between(before, turn.stage.counters())
     publisher.tell(Go())
     report = turn.hear(publisher, Report)
-    heard = turn.hear(turn.stage.child(_SUBSCRIBERS), Heard)
-    found = Found(slices, start_ns, used, kernel, turn.link.counter_fds is not None)
-    return Exchanged(assembled(turn.case, turn.round, order, report, heard, found), start_ns)
+    turn.hear(turn.stage.child(_SUBSCRIBERS), End)
+    heard = read_heard(contents(turn.stage.memory(_HEARD)), begin)
+    found = Found(
+        begin.slices,
+        begin.at_ns,
+        used,
+        kernel,
+        has_private_network=turn.link.counter_fds is not None,
+        is_elsewhere=turn.link.is_elsewhere,
+    )
+    run = assembled(turn.case, turn.round, order, report, heard, found)
+    return Exchanged(_with_bound(turn, begin, heard, run), begin.at_ns)
+
+
+def _with_bound(turn: Turn, begin: Begin, heard: Heard, run: Run) -> Run:
+    """The run, between two hosts with its times' error.
+
+    The subscribers had the line that was known at the start, and now it is known better. Raises
+    RunError, also where messages came earlier than that error explains.
+    """
+    bound_ns = 0
+    host = turn.stage.far_host
+    if host is not None and begin.difference is not None:
+        now_ns = time.monotonic_ns()
+        host.clock.look(max(begin.at_ns, now_ns - FRESH_NS))
+        found = host.clock.difference(begin.at_ns)
+        last_ns = min(now_ns, max(heard.last_ns))
+        bound_ns = found.bound_ns + found.strays_ns(begin.difference, begin.at_ns, last_ns)
+        run = with_bound(run, bound_ns, host.clock.round_trip_ns)
+    early_ns = heard.counters["early_ns"]
+    if early_ns > bound_ns:
+        raise RunError(
+            f"a message came {early_ns / 1e3:.1f} µs before it was due, and the clocks may be "
+            f"wrong by {bound_ns / 1e3:.1f} µs"
+        )
+    return run

@@ -36,7 +36,7 @@ from tinygram_bench.workloads.stream.order import (
     Warm,
 )
 from tinygram_bench.workloads.stream.outcome import assembled, received_counters
-from tinygram_bench.workloads.stream.warnings import with_bound
+from tinygram_bench.workloads.warnings import with_bound
 
 PACKAGE = "tinygram_bench.workloads.stream"
 _RECEIVER, _SENDER = "receiver", "sender"
@@ -72,8 +72,7 @@ class Stream(TakesTurns):
 
         A sender at the far end does not listen before it has its whole order.
         """
-        if turn.stage.far_host is not None:
-            turn.stage.far_host.clock.look(time.monotonic_ns() - FRESH_NS)
+        turn.stage.look_at_clock()
         if _is_reverse(turn.case):
             return None
         order = self._receiver_order(turn)
@@ -304,10 +303,6 @@ def _collected(turn: Turn, order: Order, used: Used | None = None) -> Exchanged:
         collected_ns, start_ns = found.far_ns(collected_ns), found.near_ns(report.start_ns)
     else:
         heard = replace(heard, notes=notes_here(heard.notes, found))
-    counters |= {
-        "clock_bound_ns": found.bound_ns,
-        "clock_round_trip_ns": host.clock.round_trip_ns,
-    }
     run = add_up(counters, heard, collected_ns)
     return Exchanged(with_bound(run, found.bound_ns, host.clock.round_trip_ns), start_ns)
 
@@ -325,14 +320,7 @@ def by_runtime_and_link(case: Case) -> tuple[str, str, str]:
 
 
 def _memory(turn: Turn, name: str) -> int:
-    """The descriptor of a file in memory, which one of the two ends writes."""
-
-    def make() -> int:
-        fd = os.memfd_create(name)
-        turn.stage.stack.callback(os.close, fd)
-        return fd
-
-    return turn.stage.once(_named(turn, name), make)
+    return turn.stage.memory(_named(turn, name))
 
 
 def _counted(turn: Turn) -> dict[str, int]:

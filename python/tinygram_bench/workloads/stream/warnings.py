@@ -5,11 +5,9 @@ The pacer's own error is compared with the latency of all rounds, in statistics/
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from tinygram_bench.links import parse_link
 from tinygram_bench.model.parameters import StreamParameters
-from tinygram_bench.model.result import Case, Run, Warning
+from tinygram_bench.model.result import Case, Warning
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.runs.slice_figures import slices_told
 from tinygram_bench.statistics.figures.counters import FORMULAS
@@ -61,17 +59,6 @@ def warnings_of(
             )
         )
     return tuple(warnings)
-
-
-def with_bound(run: Run, bound_ns: int, round_trip_ns: int) -> Run:
-    """The run between two hosts, with a warning of its one-way times' error (hosts/clock.py)."""
-    message = (
-        "one-way times, and what is made of them, are between two clocks, and may be wrong by "
-        f"{bound_ns / 1e3:.1f} µs: half of a round trip of {round_trip_ns / 1e3:.1f} µs, of which "
-        "nobody can see whether the way there or back takes longer, and how far the clocks' "
-        "difference strays"
-    )
-    return replace(run, warnings=(*run.warnings, Warning("clock_bound", message)))
 
 
 def _behind_ns(case: Case, counters: dict[str, int | None]) -> int:

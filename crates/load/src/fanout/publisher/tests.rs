@@ -56,10 +56,10 @@ fn every_byte_of_every_publication_comes_to_every_subscriber() {
             let (has_warmed_up, warmed_up) = mpsc::channel();
             let (start, started) = mpsc::channel();
             let receiving = thread::spawn(move || {
-                subscribers.warm_up(3, WARM_UP, give_up_ns).unwrap();
+                subscribers.warm_up(3, WARM_UP, PATIENCE_NS).unwrap();
                 has_warmed_up.send(()).unwrap();
                 let turns = turns(started.recv().unwrap());
-                let counts = subscribers.receive(turns, give_up_ns).unwrap();
+                let counts = subscribers.receive(turns, None, give_up_ns).unwrap();
                 (counts, subscribers)
             });
             let streams: Vec<_> = (0..3)

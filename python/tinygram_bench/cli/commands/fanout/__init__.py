@@ -16,7 +16,7 @@ from tinygram_bench.cli.bounds import (
     one_of,
     takes_turns,
 )
-from tinygram_bench.cli.commands.fanout.bounds import MOST_BYTES, bounded
+from tinygram_bench.cli.commands.fanout.bounds import bounded
 from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
 from tinygram_bench.cli.measuring import Asked
 from tinygram_bench.cli.sweep import (
@@ -32,6 +32,7 @@ from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.strategies import examples_of_strategies
 from tinygram_bench.model.sweep import Parameter
 from tinygram_bench.workloads.fanout.cases import FanoutOptions, plan_fanout
+from tinygram_bench.workloads.fanout.order import MOST_BYTES
 from tinygram_bench.workloads.fanout.publishing import PUBLISHERS
 from tinygram_bench.workloads.fanout.run import Fanout
 
@@ -129,6 +130,7 @@ def fanout(
     pin: options.Pin = None,
     congestion_control: options.CongestionControl = None,
     probe: options.Probe = None,
+    server: options.FarServer = None,
     awake: options.Awake = False,
     wait: options.Wait = False,
     timeout: Annotated[
@@ -160,7 +162,8 @@ def fanout(
             raise UsageError("--arrival needs a schedule: add --rate, for example --rate 100")
     # Slices hold few publications, and a case that falls behind catches up in the others' slices.
     alone = {"--lone": lone, "--probe": probe is not None, "--sweep rate": sweeps_rates}
-    links = options.links(link, link_backend)
+    far = options.far_end(server, is_ours=True)
+    links = options.links(link, link_backend, far=far)
     asked_length = length(rounds, until, max_time)
     asked = FanoutOptions(
         subscribers=counts,
@@ -180,7 +183,7 @@ def fanout(
     )
     check_descriptors("--subscribers", plan_fanout(asked))
     destination = options.destination("fanout", json, resume, anonymous)
-    manner = options.manner(quiet, published=False, notes=notes, awake=awake, wait=wait)
+    manner = options.manner(quiet, published=False, notes=notes, awake=awake, wait=wait, far=far)
     workload = Fanout(asked.seed)
     if swept is not None:
         plan_at = planned_at(asked, links, bounded, swept, _VARIED)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 
-from tinygram_bench.cli.bounds import between, check_slice
+from tinygram_bench.cli.bounds import between, check_slice, check_told
+from tinygram_bench.links.spec import REMOTE
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Plan
 from tinygram_bench.model.units import format_bytes, format_duration_ns
 from tinygram_bench.workloads.fanout.cases import FanoutOptions, least_slice_ns, plan_fanout
+from tinygram_bench.workloads.fanout.order import LEAST_BYTES, MOST_BYTES
 from tinygram_bench.workloads.fanout.slices import LEAST_PUBLICATIONS
 
-MOST_BYTES = 1 << 20
-"""The longest message."""
-_LEAST_BYTES = 16
 _MOST_DELIVERIES = 100_000_000
 _MOST_BYTES_AT_ONCE = 256 << 20
 
@@ -21,7 +20,7 @@ _MOST_BYTES_AT_ONCE = 256 << 20
 def bounded(asked: FanoutOptions) -> Plan:
     """Return the plan. Raises UsageError where an instant or a run has too much, or too little."""
     most, size = max(asked.subscribers), asked.message_bytes
-    between("--size", size, _LEAST_BYTES, MOST_BYTES)
+    between("--size", size, LEAST_BYTES, MOST_BYTES)
     if most * size * asked.burst > _MOST_BYTES_AT_ONCE:
         raise UsageError(
             f"--subscribers {most} with messages of {format_bytes(size)}: what is published at an "
@@ -32,6 +31,8 @@ def bounded(asked: FanoutOptions) -> Plan:
         _check_rate(each, asked.burst, asked.duration_ns, most)
     plan = plan_fanout(asked)
     if asked.slice_ns is not None:
+        if asked.link == REMOTE:
+            check_told("subscribers", asked.duration_ns, asked.slice_ns)
         least_ns = math.ceil(max(map(least_slice_ns, plan.cases)))
         holding = f"{LEAST_PUBLICATIONS} publications of these loads"
         check_slice(asked.slice_ns, asked.duration_ns, least_ns, holding)

@@ -106,8 +106,8 @@ def serve_hosts(
 ) -> ExitCode | None:
     """The far end of measurements between two hosts, for `--server` on the other one.
 
-    Without a subcommand it serves `tinygram stream`, `rr`, `echo` and `sizes` of another host,
-    one client at a time, until Ctrl-C. With one it is a native server alone, on 127.0.0.1.
+    Without a subcommand it serves `tinygram stream`, `rr`, `echo`, `sizes` and `fanout` of another
+    host, one client at a time, until Ctrl-C. With one it is a native server alone, on 127.0.0.1.
     """
     if context.invoked_subcommand is not None:
         return None

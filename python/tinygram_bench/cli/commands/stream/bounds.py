@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tinygram_bench.cli.bounds import check_slice, refuse, refuse_with
+from tinygram_bench.cli.bounds import check_slice, check_told, refuse, refuse_with
 from tinygram_bench.links import parse_link
 from tinygram_bench.loads.producers import MAX_POOL_BYTES
 from tinygram_bench.model.parameters import Direction, StreamParameters
 from tinygram_bench.model.result import Plan
 from tinygram_bench.model.units import format_bytes
-from tinygram_bench.runs.slices import LEAST_MESSAGES, MOST_SLICES, least_held, least_paced_ns
+from tinygram_bench.runs.slices import LEAST_MESSAGES, least_held, least_paced_ns
 from tinygram_bench.workloads.stream.cases import StreamOptions
 
 _MOST_BYTES_AT_ONCE = 256 << 20
@@ -81,9 +81,4 @@ def check_slices_told(plan: Plan) -> None:
         asked = StreamParameters.of(case)
         if asked.direction != "reverse" or asked.slice_ns is None:
             continue
-        slices = (asked.duration_ns or 0) // asked.slice_ns
-        refuse(
-            slices > MOST_SLICES,
-            f"a sender on the far host can be told {MOST_SLICES:,} slices, and --duration has "
-            f"{slices:,}: name a shorter --duration, a longer --slice, or more --rounds",
-        )
+        check_told("a sender", asked.duration_ns or 0, asked.slice_ns)
