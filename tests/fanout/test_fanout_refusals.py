@@ -20,6 +20,11 @@ WRONG = [
     (("--rate", "1M", "--subscribers", "1000"), ("100 million", "fewer subscribers")),
     (("--slice", "1us"), ("--slice 1us", "1ms")),
     (("--slice", "2s"), ("--slice 2s", "--duration")),
+    (
+        ("--server", "127.0.0.1", "--subscribers", "2", "--slice", "1ms", "--duration", "5s"),
+        ("4,000 slices", "5,000", "a longer --slice"),
+    ),
+    (("--server", "127.0.0.1", "--link", "wan"), ("--link", "--server 127.0.0.1")),
     (("--rate", "10", "--slice", "100ms"), ("--slice 100ms", "400ms")),
     (("--strategy", "cork"), ("strategy=cork", "asyncio/stdlib/protocol")),
     (("--only", "asyncio/datagrams"), ("'datagrams'", "protocol, streams, epoll, io_uring")),
