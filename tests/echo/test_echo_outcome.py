@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support.plans.echo import planned
 
+from tinygram_bench.links.spec import LOOPBACK, REMOTE
 from tinygram_bench.model.result import Run
 from tinygram_bench.workloads.echo.order import ClientOrder, Report
 from tinygram_bench.workloads.echo.outcome import Found, assembled
@@ -32,12 +33,13 @@ def run_of(
     server_cpu_ms: int | None,
     *,
     placement: str = "apart",
+    link: str = LOOPBACK,
     in_flight: float = 4.9,
     congestion_controls: tuple[str, ...] = ("cubic",),
     is_ours: bool = True,
 ) -> Run:
     """A run of one second."""
-    case = planned("runtime=native", "server=epoll", placement=placement).cases[0]
+    case = planned("runtime=native", "server=epoll", placement=placement, link=link).cases[0]
     counters = {
         "messages": MESSAGES,
         "run_time_ns": 1_000_000_000,
@@ -82,6 +84,10 @@ def test_a_client_on_the_servers_core_always_is() -> None:
     [warning] = run_of(300, 600, placement="same").warnings
     assert warning.code == "client_busy"
     assert "shared a core" in warning.message
+
+
+def test_a_client_of_a_server_on_another_host_never_is_for_that() -> None:
+    assert codes(run_of(300, 600, placement="same", link=REMOTE)) == []
 
 
 def test_places_that_stay_empty_are_not_put_down_to_the_client_alone() -> None:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from msgspec.structs import replace
 
-from tinygram_bench.model.result import Run, Warning
+from tinygram_bench.links.spec import REMOTE
+from tinygram_bench.model.result import Case, Run, Warning
 
 
 def strangers_told(counters: Mapping[str, int | None], *others: str) -> Iterator[Warning]:
@@ -45,6 +46,11 @@ def host_network_told(
             f"the run shared the host's network (a private one needs {needs}): the kernel's "
             "counters are not known",
         )
+
+
+def shares_core(case: Case) -> bool:
+    """Whether both ends of the case are on one core: on another host the far end has its own."""
+    return case.placement == "same" and case.link != REMOTE
 
 
 def with_bound(run: Run, bound_ns: int, round_trip_ns: int) -> Run:

@@ -14,6 +14,7 @@ from tinygram_bench.workloads.echo.slices import Sliced, figures_of, slice_count
 from tinygram_bench.workloads.warnings import (
     host_network_told,
     retransmits_told,
+    shares_core,
     strangers_told,
     uncounted_writes_told,
 )
@@ -152,7 +153,7 @@ def _warnings(
 
 def _limit_of_client(case: Case, counters: dict[str, int | None]) -> str | None:
     """Why the client may limit the run, as far as CPU time tells; None where it does not."""
-    if case.placement == "same":
+    if shares_core(case):
         return "the client and the server shared a core"
     client_ns, server_ns = _known(counters, "client_cpu_ns"), counters["cpu_ns"]
     measured = counters.get("middle_messages")

@@ -19,6 +19,7 @@ from tinygram_bench.workloads.fanout.slices import figures_of, middles
 from tinygram_bench.workloads.warnings import (
     host_network_told,
     retransmits_told,
+    shares_core,
     strangers_told,
     uncounted_writes_told,
 )
@@ -116,7 +117,7 @@ def _warnings(
     yield from host_network_told(has_private_network=found.has_private_network)
     own_ns = found.slices.slice_ns * len(found.slices.begins_ns)
     busy = heard.counters["receiver_cpu_ns"] / own_ns
-    if case.placement == "same" and not found.is_elsewhere:
+    if shares_core(case):
         yield Warning(
             "client_busy", "the publisher and the subscribers shared a core", ("throughput",)
         )
