@@ -5,6 +5,8 @@ const LEAST_NS: u32 = 500;
 const MOST_NS: u32 = 100_000;
 /// Each doubt lowers the price by this part of it; some 710 doubts halve it.
 const DOUBT_SHARE: u32 = 1_024;
+/// A price that may be too low is raised by this part of it: some 180 such samples double it.
+const LOW_SHARE: u32 = 256;
 
 /// Roughly a percentile of all samples: each sample moves the price at most a step towards itself,
 /// however far away it is, so that the few which the scheduler or the kernel has stretched do not count
@@ -55,6 +57,14 @@ impl Price {
         self.ns -= self.ns / DOUBT_SHARE;
     }
 
+    /// A sample came that is too long to be the price alone. If all of them are, the price may be too low:
+    /// it is raised a little, but never above `most_ns`.
+    pub(super) fn doubt_if_low(&mut self, most_ns: u32) {
+        if self.ns < most_ns {
+            self.ns = (self.ns + self.ns / LOW_SHARE).min(most_ns);
+        }
+    }
+
     /// The price in nanoseconds; never 0.
     pub(super) fn ns(self) -> u64 {
         self.ns.into()
@@ -103,6 +113,22 @@ mod tests {
             1_023,
             "what is left has no whole part to take off"
         );
+    }
+
+    #[test]
+    fn a_price_that_has_fallen_rises_to_its_bound_where_all_samples_are_longer() {
+        let mut price = Price::median(500);
+        for _ in 0..180 {
+            price.doubt_if_low(4_000);
+        }
+        assert!((850..1_050).contains(&price.ns()), "{}", price.ns());
+        for _ in 0..1_000 {
+            price.doubt_if_low(4_000);
+        }
+        assert_eq!(price.ns(), 4_000);
+        let mut dear = Price::median(5_000);
+        dear.doubt_if_low(4_000);
+        assert_eq!(dear.ns(), 5_000);
     }
 
     #[test]

@@ -26,8 +26,10 @@ const MOST_FEW: u64 = 8;
 const REST_WRITES: u64 = 12;
 /// Messages that come within this part of the price of a write after one, or after each other, are a burst.
 const CLOSE_SHARE: u64 = 3;
-/// After this many messages, each within the price of a write after the one before, the next is held.
+/// After this many messages, each within this many times the price of a write after the one before, the next
+/// is held: to its sender a write costs more than the time that the kernel takes.
 const IN_A_ROW: u64 = 64;
+const SLACK_WRITES: u64 = 3;
 /// Senders wait for this many times the price of a write for the thread to come; then one of them writes.
 const PATIENT_WRITES: u64 = 2;
 /// Senders keep up with messages whose gaps are longer than the price of a write by this part of it.
@@ -35,7 +37,7 @@ const SPARE_SHARE: u64 = 4;
 /// The wait doubles, up to `MOST_DOUBLINGS` times, while messages come within this part of the price of a
 /// write of each other: the more messages a batch has, the less its write costs for each.
 const FAST_SHARE: u64 = 2;
-const MOST_DOUBLINGS: u32 = 5;
+const MOST_DOUBLINGS: u32 = 7;
 /// Within a burst, after which its sender may rest, the wait has doubled at least this often.
 const DOUBLINGS_IN_BURST: u32 = 2;
 /// A sender looks at the clock again after this part of the time for which messages have been held, and
@@ -70,8 +72,12 @@ pub(in super::super) struct SharedAdaptive {
     expects_many: bool,
     /// Whether the current message follows a write so soon that the receiver need not be woken for it.
     follows: bool,
-    /// How many messages in a row were written by their senders, or held to look, without a gap.
+    /// How many messages in a row were written by their senders, or held to look, without a gap, and when the
+    /// first of them came.
     in_a_row: u64,
+    row_since_ns: u64,
+    /// How far apart messages came in the last such row; 0: nothing is known of it.
+    written_gap_ns: u64,
     /// Whether the messages that a sender wrote in the thread's place had come faster than they could be
     /// written one by one: then the next messages are held, too.
     holds_on: bool,
@@ -90,20 +96,16 @@ impl Policy for SharedAdaptive {
         let idle_ns = at.now_ns.saturating_sub(self.last_write_ns);
         // Not by the price alone: one that has risen by mistake would never be measured again.
         self.follows = idle_ns < self.write.ns().min(WRITE_NS.into());
-        if idle_ns >= self.write.ns() {
-            self.in_a_row = 0;
+        // One that has been let send more takes longer for something else now and then.
+        let rest_writes = if self.doublings > 0 { REST_WRITES } else { 1 };
+        if idle_ns >= rest_writes * self.write.ns() {
             self.stop_holding_on();
         }
         if self.has_visited || !self.is_close(idle_ns) {
             self.end_burst(at.messages);
             self.is_rested = idle_ns >= REST_WRITES * self.write.ns();
         }
-        if self.holds_on {
-            return None;
-        }
-        self.in_a_row += 1;
-        if self.in_a_row > IN_A_ROW {
-            self.in_a_row = 0;
+        if self.holds_on || self.ends_a_row(at.now_ns, idle_ns) {
             return None;
         }
         let is_one_of_few = !self.expects_many && self.are_few(at.messages - self.before_burst + 1);
@@ -148,7 +150,8 @@ impl Policy for SharedAdaptive {
             // A rest before the batch is no gap of it.
             let before_ns = at.now_ns.saturating_sub(self.last_write_ns);
             let since_ns = before_ns.min(held_ns + gap_ns.max(self.write.ns()));
-            self.end_look(at.messages, gap_ns, (since_ns + self.write.ns()) / batch);
+            let each_ns = (since_ns + self.write.ns()) / batch;
+            self.end_look(at.messages, gap_ns, each_ns);
         }
         is_overdue
     }
@@ -157,7 +160,10 @@ impl Policy for SharedAdaptive {
         self.last_write_ns = end_ns;
         if by == Writer::Thread {
             self.has_visited = true;
-            self.stop_holding_on();
+            // Where waiting brings more, it may have come only because the scheduler let it.
+            if self.doublings == 0 {
+                self.stop_holding_on();
+            }
             // If the thread was told to write the rest of what was taken, its coming was no visit; and
             // if a sender has written a full batch in its place, there may be nothing to come for.
             self.told = None;
@@ -166,9 +172,12 @@ impl Policy for SharedAdaptive {
 
     fn on_small_write(&mut self, took_ns: u64) {
         // A write that wakes its receiver takes longer than the price: such a sample counts only if it
-        // lowers the price.
+        // lowers the price. But writes into a full socket lower it, too, and no message follows within a
+        // price that is too low.
         if self.follows || took_ns < self.write.ns() {
             self.write.note(took_ns);
+        } else {
+            self.write.doubt_if_low(WRITE_NS);
         }
     }
 
@@ -194,12 +203,32 @@ impl SharedAdaptive {
             expects_many: false,
             follows: false,
             in_a_row: 0,
+            row_since_ns: 0,
+            written_gap_ns: 0,
             holds_on: false,
             doublings: 0,
             look_at: 0,
             last_write_ns: 0,
             has_visited: false,
         }
+    }
+
+    /// Count a message that its sender would write. Returns whether it is to be held in place of that, to see
+    /// how fast messages come while none is written: after many in a row, on average not far apart.
+    fn ends_a_row(&mut self, now_ns: u64, idle_ns: u64) -> bool {
+        if self.in_a_row == 0 || idle_ns >= REST_WRITES * self.write.ns() {
+            self.in_a_row = 0;
+            self.row_since_ns = now_ns;
+        }
+        self.in_a_row += 1;
+        if self.in_a_row <= IN_A_ROW {
+            return false;
+        }
+        self.in_a_row = 0;
+        let gap_ns = now_ns.saturating_sub(self.row_since_ns) / IN_A_ROW;
+        let is_dense = gap_ns < (1 + SLACK_WRITES) * self.write.ns();
+        self.written_gap_ns = if is_dense { gap_ns } else { 0 };
+        is_dense
     }
 
     /// A burst has ended: expect the next one to be like it.
@@ -246,14 +275,19 @@ impl SharedAdaptive {
     /// `each_ns` counts the gap before them and the time of a write, too.
     fn end_look(&mut self, messages: u64, gap_ns: u64, each_ns: u64) {
         let write_ns = self.write.ns();
+        // Whether waiting brings more: they come faster than they did while each was written.
+        let are_let_come = each_ns < self.written_gap_ns - self.written_gap_ns / SPARE_SHARE;
         self.in_a_row = 0;
-        if each_ns >= write_ns + write_ns / SPARE_SHARE {
+        if !are_let_come {
+            self.written_gap_ns = 0;
+        }
+        if each_ns >= write_ns + write_ns / SPARE_SHARE && !are_let_come {
             self.before_burst = messages;
             self.expects_many = false;
             self.stop_holding_on();
         } else {
             self.holds_on = true;
-            self.doublings = match gap_ns < write_ns / FAST_SHARE {
+            self.doublings = match gap_ns < write_ns / FAST_SHARE || are_let_come {
                 true => MOST_DOUBLINGS.min(self.doublings + 1),
                 false => 0,
             };
@@ -264,6 +298,7 @@ impl SharedAdaptive {
     fn stop_holding_on(&mut self) {
         self.holds_on = false;
         self.doublings = 0;
+        self.written_gap_ns = 0;
     }
 
     /// Decide when a sender looks again: not long after the wait is over, and at the latest when there are

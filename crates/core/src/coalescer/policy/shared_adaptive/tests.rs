@@ -103,7 +103,7 @@ fn messages_that_come_singly_are_written_by_their_senders() {
     let mut connection = Connection::new();
     for _ in 0..200 {
         assert_eq!(connection.burst(1), 1);
-        connection.rest(Connection::WRITE_NS);
+        connection.rest(SLACK_WRITES * Connection::WRITE_NS);
     }
 }
 
@@ -268,7 +268,7 @@ fn messages_that_always_come_faster_than_they_can_be_written_are_held_twice_as_l
         connection.rest(1_600);
     }
     // One of so many in a row is held to look whether they do.
-    for writes in [2, 4, 8, 16, 32, 64, 64] {
+    for writes in [2, 4, 8, 16, 32, 64, 128, 256, 256] {
         assert!(
             connection
                 .adaptive
@@ -276,7 +276,7 @@ fn messages_that_always_come_faster_than_they_can_be_written_are_held_twice_as_l
                 .is_none()
         );
         let (held_ns, _) = connection.rescue(1_600);
-        let patience_ns = writes * Connection::WRITE_NS;
+        let patience_ns = (writes * Connection::WRITE_NS).min(LONG_NS);
         assert!(
             (patience_ns..patience_ns + 1_600).contains(&held_ns),
             "{held_ns}"
@@ -284,8 +284,73 @@ fn messages_that_always_come_faster_than_they_can_be_written_are_held_twice_as_l
         connection.rest(1_600);
     }
     // A rest ends it: the thread comes for the first message, and what follows is few again.
-    connection.rest(Connection::WRITE_NS);
+    connection.rest(REST_WRITES * Connection::WRITE_NS);
     assert_eq!([connection.burst(1), connection.burst(1)], [0, 1]);
+}
+
+/// Messages in a row that their sender writes, and rests for 6 µs after each: one each 10 µs.
+fn written_in_a_row() -> Connection {
+    let mut connection = Connection::new();
+    for _ in 0..IN_A_ROW {
+        assert_eq!(connection.burst(1), 1);
+        connection.rest(6_000);
+    }
+    let at = connection.moment(None);
+    assert!(connection.adaptive.on_message(at).is_none(), "to look");
+    connection
+}
+
+#[test]
+fn a_sender_that_sends_more_while_none_is_written_is_let_send_for_longer_each_time() {
+    let mut connection = written_in_a_row();
+    for writes in [2, 4, 8, 16] {
+        let (held_ns, _) = connection.rescue(6_000);
+        let patience_ns = writes * Connection::WRITE_NS;
+        assert!(
+            (patience_ns..patience_ns + 6_000).contains(&held_ns),
+            "{held_ns}"
+        );
+        connection.rest(6_000);
+        let at = connection.moment(None);
+        assert!(connection.adaptive.on_message(at).is_none());
+    }
+    // The scheduler lets the thread write once: that tells nothing of the sender.
+    connection
+        .adaptive
+        .on_written(connection.now_ns, Writer::Thread);
+    connection.rest(6_000);
+    let at = connection.moment(None);
+    assert!(connection.adaptive.on_message(at).is_none());
+    assert!((128_000..134_000).contains(&connection.rescue(6_000).0));
+}
+
+#[test]
+fn messages_that_come_no_faster_while_none_is_written_are_written_by_their_senders_again() {
+    let mut connection = written_in_a_row();
+    assert_eq!(connection.rescue(10_000).0, 10_000);
+    connection.rest(6_000);
+    assert_eq!(connection.burst(1), 1);
+}
+
+#[test]
+fn a_price_that_writes_into_a_full_socket_have_lowered_is_measured_again() {
+    let mut connection = Connection::new();
+    for _ in 0..100 {
+        connection.adaptive.on_small_write(200);
+    }
+    assert_eq!(connection.adaptive.write.ns(), 500);
+    // None follows within that price.
+    for _ in 0..800 {
+        let _ = connection.adaptive.on_message(connection.moment(None));
+        connection.adaptive.on_small_write(Connection::WRITE_NS);
+        connection.now_ns += Connection::WRITE_NS;
+        connection
+            .adaptive
+            .on_written(connection.now_ns, Writer::Sender);
+        connection.rest(2_000);
+    }
+    let ns = connection.adaptive.write.ns();
+    assert!((3_500..4_500).contains(&ns), "{ns}");
 }
 
 #[test]
