@@ -17,7 +17,7 @@ from claim.code import code
 from claim.grid import GRIDS, RUNTIMES, SETS, Cell, Set
 from claim.judging.compare import LOOKS
 from claim.page import report
-from claim.page.summary import PARTS, summary
+from claim.page.summary import parts
 from claim.planned import all_runs
 from claim.result import About, ClaimResult, claim_of, earlier_of
 from claim.study import Grid, by_strategy
@@ -57,7 +57,8 @@ def _report(asked: argparse.Namespace) -> int:
     claim = claim_of(store.load(asked.report))
     _tell(claim, asked.page)
     if asked.into:
-        fill(asked.into, PARTS.get(claim.grid, claim.grid), summary(claim))
+        for part, text in parts(claim):
+            fill(asked.into, part, text)
     return 0 if report.holds(claim) else 1
 
 

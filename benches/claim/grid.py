@@ -49,7 +49,7 @@ class Set(Value, frozen=True):
 
 SETS = {
     "tuning": Set("tuning", 1, 100, 1_000),
-    "confirm": Set("confirm", 900_001, 110, 950),
+    "confirm": Set("confirm", 1_300_001, 90, 1_050),
 }
 
 

@@ -1,6 +1,8 @@
-"""A result in one row of the table in docs/claim.md, and the sentences that its figures are in."""
+"""The parts of docs/claim.md that a result fills: its table and goals, and the first line."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from claim.grid import OURS
 from claim.judging.compare import LARGE_LOSS, MARGIN
@@ -9,8 +11,10 @@ from claim.page.goals import count_of, goals_of, holds
 from claim.page.wording import percent
 from claim.result import ClaimResult, is_whole
 
-PARTS = {"full": "loopback", "links": "links"}
-"""Grid → the part of docs/claim.md that has it (`pages.fill`)."""
+_PARTS = {("full", "tuning"): "loopback", ("full", "confirm"): "confirmed"}
+"""Grid and set → the part of docs/claim.md that has them, where it has another name."""
+_DECISIVE = "confirmed"
+"""The part that decides: nothing was tuned with its seeds and sizes."""
 
 
 def summary(result: ClaimResult) -> str:
@@ -24,7 +28,7 @@ def summary(result: ClaimResult) -> str:
         "| cells | held by the clock | held by counts | lost by the clock | lost by counts "
         "| undecided |",
         "|--:|--:|--:|--:|--:|--:|",
-        f"| {count.all} | {' | '.join(map(str, _parts(count)))} | {count.undecided} "
+        f"| {count.all} | {' | '.join(map(str, _decided(count)))} | {count.undecided} "
         f"({percent(count.undecided / max(1, count.all))}) |",
     ]
     said = [
@@ -43,7 +47,33 @@ def summary(result: ClaimResult) -> str:
     )
 
 
-def _parts(count: Count) -> tuple[int, int, int, int]:
+def parts(result: ClaimResult) -> Iterator[tuple[str, str]]:
+    """Each part of docs/claim.md that this result fills (`pages.fill`), and its text."""
+    runtimes = {cell.runtime for cell in result.cells}
+    if len(runtimes) == 1:
+        yield runtimes.pop(), summary(result)
+        return
+    part = _PARTS.get((result.grid, result.set.name), result.grid)
+    yield part, summary(result)
+    if part == _DECISIVE:
+        yield "answer", _answer(result)
+
+
+def _answer(result: ClaimResult) -> str:
+    """The page's first line."""
+    count = count_of(result)
+    goals = goals_of(result)
+    word = "It holds" if holds(result) else "It does not hold"
+    met = sum(goal.is_met for goal in goals)
+    begun = result.started_at.partition("T")[0]
+    return (
+        f"**{word}**: of {count.all} cells over loopback `adaptive` held {count.held}, lost "
+        f"{count.lost}, and {count.undecided} are undecided; goals met: {met} of {len(goals)} "
+        f"(seeds and sizes that nothing was tuned with, {begun})."
+    )
+
+
+def _decided(count: Count) -> tuple[int, int, int, int]:
     return (
         count.held - count.held_by_counts,
         count.held_by_counts,
