@@ -50,6 +50,28 @@ def test_an_offset_and_a_drift_are_taken_out(offset_ns: int, drift: float) -> No
     assert abs(there_ns - far_ns) <= 2
 
 
+LEVEL = Difference(since_ns=NOW_NS, offset_ns=7 * SECOND_NS, rate=0.0, bound_ns=1)
+BEHIND = Difference(since_ns=NOW_NS, offset_ns=-7 * SECOND_NS, rate=0.0, bound_ns=1)
+
+
+@pytest.mark.parametrize("count", [1, 8, 15, 17, 24])
+def test_notes_that_end_within_one_are_the_far_hosts_fault(count: int) -> None:
+    with pytest.raises(RunError, match=f"far host's receiver end within one: their {count} bytes"):
+        notes_here(bytes(count), LEVEL)
+
+
+def test_a_note_before_our_clock_began_or_after_it_can_end_is_the_far_hosts_fault() -> None:
+    for at_ns, found in ((5, LEVEL), ((1 << 64) - 5, BEHIND)):
+        notes = struct.pack("<4Q", 10, NOW_NS, 20, at_ns)
+        with pytest.raises(RunError, match="what the far host says of times is wrong"):
+            notes_here(notes, found)
+
+
+def test_a_note_that_the_far_clock_cannot_have_is_the_far_hosts_fault() -> None:
+    with pytest.raises(RunError, match="what the far host says of times is wrong"):
+        notes_there(struct.pack("<2Q", 10, 5), BEHIND)
+
+
 @pytest.mark.parametrize(
     ("strays_ns", "drift", "shown"),
     [
@@ -209,6 +231,15 @@ def test_cases_that_begin_or_end_together_share_a_look() -> None:
         assert len(asked) <= clock._TRIPS
         found.look(time.monotonic_ns())
         assert len(found._looks) == 2
+
+
+def test_a_time_that_no_clock_has_is_refused() -> None:
+    """An order with a time that is counted from it would be refused."""
+    with (
+        telling(lambda _: (1 << 64) - 1) as found,
+        pytest.raises(RunError, match="tells a time that no clock has"),
+    ):
+        found.look()
 
 
 def test_a_clock_that_has_failed_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,6 +57,11 @@ def failure_after(*answers: wire.Answer) -> str:
 
 def ended_after(*answers: wire.Answer | bytes) -> FarProcess:
     """A process with one file, which ended when the server had said these."""
+    return heard_after(*answers)[0]
+
+
+def heard_after(*answers: wire.Answer | bytes) -> tuple[FarProcess, bytes]:
+    """A process like that of `ended_after`, and what it has answered."""
     with answering(WELCOME, *answers) as address:
         found = Line(address, VERSION, lambda _: None)
         fd = os.memfd_create("left")
@@ -64,10 +69,21 @@ def ended_after(*answers: wire.Answer | bytes) -> FarProcess:
             process, channel, _ = found.begin("it", "it", "none", counts_writes=False, files=[fd])
             with channel:
                 assert process.wait_ended(LIMIT_S)
-            return process
+                channel.settimeout(LIMIT_S)
+                heard = b""
+                while part := channel.recv(1 << 16):
+                    heard += part
+            return process, heard
         finally:
             found.close()
             os.close(fd)
+
+
+def test_what_a_process_answers_is_heard_as_it_was_said() -> None:
+    said = wire.Said(0, msgspec.Raw(b'{"port":1}'))
+    process, heard = heard_after(said, wire.Ended(0, None))
+    assert process.failure is None
+    assert heard == b'{"port":1}\n'
 
 
 def test_an_answer_to_nothing_is_no_welcome() -> None:

@@ -32,11 +32,13 @@ from tinygram_bench.far import limits as far_limits
 from tinygram_bench.far.limits import (
     Moved,
     check,
+    check_used,
     connections_within,
     end_above,
     moved_so_far,
 )
 from tinygram_bench.far.programs import RefusedError
+from tinygram_bench.far.usage import Used
 from tinygram_bench.processes import children
 
 MOST_BYTES = 64 << 20
@@ -194,10 +196,33 @@ def test_a_process_is_held_to_memory_files_and_connections_by_the_kernel(port: i
         (pid,) = named_child(os.getpid(), "tg-receiver")
         held = Path(f"/proc/{pid}/limits").read_text()
     rows = {row[:26].strip(): row[26:].split()[:2] for row in held.splitlines()}
-    memory = str(LIMITS.memory_bytes)
+    memory = str(LIMITS.memory_bytes // 2)
     assert rows["Max data size"] == [memory, memory]
     assert rows["Max file size"] == [memory, memory]
     assert int(rows["Max open files"][1]) < LIMITS.connections + 100
+
+
+def test_processes_that_have_too_much_memory_together_end_their_client(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each of them has less than one may have: it makes the messages that it is to compare."""
+    monkeypatch.setattr(far_limits, "EVERY_S", 0.1)
+    few = limits(memory_bytes=512 << 20)
+    with far_server(limits=few) as port, welcomed(port) as sock:
+        large = {"min_bytes": 32 << 20, "max_bytes": 32 << 20}
+        for number in range(few.processes):
+            with suppress(OSError):  # It has been refused before it had said all.
+                sock.sendall(line_of(BEGIN | {"number": number}))
+                sock.sendall(line_of(tell(**large) | {"number": number}))
+        said = all_of(sock)
+        assert b"--max-memory" in said
+        assert b'"Ended"' not in said
+        welcomed(port).close()
+    assert named_child(os.getpid(), "tg-receiver") == []
+
+
+def nothing_used() -> Used:
+    return Used(0, 0)
 
 
 async def _lost() -> None:
@@ -214,12 +239,12 @@ def limits(**values: float) -> far_limits.Limits:
 
 def test_a_connection_that_times_out_is_not_taken_for_a_client_whose_time_is_up() -> None:
     with pytest.raises(TimeoutError):
-        asyncio.run(end_above(LIMITS, _lost()))
+        asyncio.run(end_above(LIMITS, _lost(), nothing_used))
 
 
 def test_the_time_of_a_client_is_limited() -> None:
     with pytest.raises(RefusedError, match="--max-time"):
-        asyncio.run(end_above(limits(time_s=0.01), _asleep()))
+        asyncio.run(end_above(limits(time_s=0.01), _asleep(), nothing_used))
 
 
 def test_bytes_and_rate_of_a_client_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,8 +258,25 @@ def test_bytes_and_rate_of_a_client_are_limited(monkeypatch: pytest.MonkeyPatch)
     for grows in (lambda now: Moved(now, ahead), lambda now: Moved(ahead, now)):
         moved = map(grows, range(0, 1 << 40, 1 << 20))
         monkeypatch.setattr(far_limits, "moved_so_far", moved.__next__)
+        few = limits(bytes=10 << 20, time_s=LIMIT_S)
         with pytest.raises(RefusedError, match="--max-bytes"):
-            asyncio.run(end_above(limits(bytes=10 << 20, time_s=LIMIT_S), _asleep()))
+            asyncio.run(end_above(few, _asleep(), nothing_used))
+
+
+@pytest.mark.parametrize(
+    ("used", "option"),
+    [
+        (Used(LIMITS.memory_bytes + 1, 0), "--max-memory"),
+        (Used(0, LIMITS.connections + 1), "--max-connections"),
+    ],
+)
+def test_what_all_processes_of_a_client_have_together_is_limited(
+    used: Used, option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_used(LIMITS, Used(LIMITS.memory_bytes, LIMITS.connections))
+    monkeypatch.setattr(far_limits, "EVERY_S", 0.01)
+    with pytest.raises(RefusedError, match=option):
+        asyncio.run(end_above(limits(time_s=LIMIT_S), _asleep(), lambda: used))
 
 
 @pytest.mark.parametrize(

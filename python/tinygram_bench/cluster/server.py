@@ -19,8 +19,8 @@ from tinygram_bench.hosts.far_host import FarHost
 
 _TIME_S = 7 * 24 * 3_600.0
 _PROCESSES = 256
-_MEMORY_BYTES = 4 << 30
-_CONNECTIONS = 16_384
+_MEMORY_BYTES = 8 << 30
+_CONNECTIONS = 500_000
 _BYTES = 1 << 60
 _BACKLOG = 1_024
 _SPARE = 2

@@ -69,7 +69,7 @@ class Here(Struct, frozen=True):
     """What this server fills into orders: its own address, and a process's files.
 
     `client`: how the client's data connections are known. `max_connections`: how many a process may
-    have with its client.
+    have with its client, if no other one has any.
     """
 
     own_host: str
@@ -297,7 +297,7 @@ def _check_files(here: Here, count: int) -> None:
 def _check_connections(count: int, here: Here) -> None:
     if not 1 <= count <= here.max_connections:
         raise RefusedError(
-            f"{count} connections are more than a process may have here, "
+            f"{count} connections are more than a client may have here, "
             f"{here.max_connections}: measure with fewer, or start the server with "
             "--max-connections"
         )

@@ -217,7 +217,7 @@ class Server:
         try:
             _tell(f"serving {guest.client_host}")
             await guest.say(wire.Welcome(_facts(), guest.token))
-            await end_above(self.limits, guest.serve())
+            await end_above(self.limits, guest.serve(), guest.used)
             _tell(f"served {guest.client_host}")
         finally:
             self._turn.release()

@@ -37,6 +37,9 @@ _TELLING_NS = 120 * 10**9
 _MOST_LOOKS = 4_096
 FRESH_NS = 10**9
 """A clock drifts too little in this time to look again before a start."""
+_MOST_NS = 1 << 61
+"""No clock that began with its host has come so far: 73 years."""
+_NOTE_BYTES = 16
 _JUMP_NS = 1_000_000
 """Clocks drift by millionths: one that is this far from the line has jumped, or stood still."""
 
@@ -198,21 +201,36 @@ class Clock:
         if len(answer) != TIME.size:
             raise OSError("it has ended the connection")
         (far_ns,) = TIME.unpack(answer)
+        if far_ns > _MOST_NS:
+            raise RunError(f"the clock of {self._host} tells a time that no clock has: {far_ns} ns")
         middle_ns = (asked_ns + heard_ns) // 2
         return Look(middle_ns, far_ns - middle_ns, heard_ns - asked_ns)
 
 
 def notes_here(notes: bytes, found: Difference) -> bytes:
-    """A far receiver's notes (pairs of bytes so far, and when) with times of our clock."""
-    return _notes_at(notes, found.near_ns)
+    """A far receiver's notes (pairs of bytes so far, and when) with times of our clock.
+
+    Raises RunError where they are no notes, or have a time that our clock cannot have.
+    """
+    return _notes_at(notes, found.near_ns, "the notes of the far host's receiver")
 
 
 def notes_there(notes: bytes, found: Difference) -> bytes:
-    """The notes of a receiver here with times of the far clock."""
-    return _notes_at(notes, found.far_ns)
+    """The notes of a receiver here with times of the far clock. Raises RunError as `notes_here`."""
+    return _notes_at(notes, found.far_ns, "by the far host's clock, the notes of this receiver")
 
 
-def _notes_at(notes: bytes, time_ns: Callable[[int], int]) -> bytes:
+def _notes_at(notes: bytes, time_ns: Callable[[int], int], which: str) -> bytes:
+    if len(notes) % _NOTE_BYTES:
+        raise RunError(
+            f"{which} end within one: their {len(notes)} bytes are no multiple of {_NOTE_BYTES}"
+        )
     pairs = array("Q", notes)
-    pairs[1::2] = array("Q", map(time_ns, pairs[1::2]))
+    try:
+        pairs[1::2] = array("Q", map(time_ns, pairs[1::2]))
+    except OverflowError as error:
+        raise RunError(
+            f"{which} have a time before this host was started, or one that no clock reaches: what "
+            "the far host says of times is wrong"
+        ) from error
     return pairs.tobytes()

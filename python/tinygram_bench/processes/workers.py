@@ -130,6 +130,11 @@ class Worker:
             return f"the {self.role} was killed by {_signal_name(-status)}{said}"
         return f"the {self.role} failed with status {status}{said}"
 
+    @property
+    def output_bytes(self) -> int:
+        """How many bytes of its output are in memory."""
+        return _size(self._stdout) + _size(self._stderr)
+
     def end_before(self, what: str) -> str:
         """The message that a worker ended before `what`: its status and last lines on stderr."""
         status = self._process.poll()

@@ -42,7 +42,10 @@ def server_context(identity: Identity) -> ssl.SSLContext:
 def client_context(certificate: str) -> ssl.SSLContext:
     """The context of the end that trusts only this certificate (PEM). Raises ssl.SSLError."""
     context = _pinned(ssl.PROTOCOL_TLS_CLIENT)
-    context.load_verify_locations(cadata=certificate)
+    try:
+        context.load_verify_locations(cadata=certificate)
+    except (TypeError, ValueError) as error:  # It is empty, or has what is not ASCII.
+        raise ssl.SSLError(f"the other end's certificate is none: {error}") from error
     return context
 
 

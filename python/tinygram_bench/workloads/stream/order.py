@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import msgspec
+
 from tinygram.strategies import Strategy
 from tinygram_bench.host.network.connections import Known
 from tinygram_bench.host.probes.kernel import CounterFds
@@ -9,6 +13,9 @@ from tinygram_bench.loads.source import BURST_MESSAGES
 from tinygram_bench.model.value import Value
 from tinygram_bench.runs.slices import Slices
 from tinygram_bench.tls.certificates import Identity
+
+Time = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+"""A time of CLOCK_MONOTONIC, in ns."""
 
 
 class ReceiverOrder(Value, frozen=True):
@@ -138,8 +145,8 @@ class Report(Value, frozen=True):
     """
 
     peer_port: int
-    start_ns: int
-    hand_overs_ns: list[int]
+    start_ns: Time
+    hand_overs_ns: list[Time]
     counters: dict[str, int | None]
     histograms: dict[str, str]
     late_ns: tuple[int, ...] = ()

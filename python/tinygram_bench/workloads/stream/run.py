@@ -310,7 +310,7 @@ def _collected(turn: Turn, order: Order, used: Used | None = None) -> Exchanged:
 def _report(turn: Turn) -> Report:
     try:
         return msgspec.json.decode(contents(_memory(turn, _REPORT)), type=Report)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RunError(f"the sender's report cannot be read: {error}") from error
 
 

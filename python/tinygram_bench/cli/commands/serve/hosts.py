@@ -30,9 +30,10 @@ _LOCALHOST = "127.0.0.1"
 _TIME_NS = 4 * 3_600 * 10**9
 _LONGEST_NS = 7 * 24 * 3_600 * 10**9
 _PROCESSES = 256
-_MEMORY_BYTES = 4 << 30
+_MEMORY_BYTES = 8 << 30
+_LEAST_MEMORY_BYTES = 512 << 20
 _MOST_MEMORY_BYTES = 1 << 40
-_CONNECTIONS = 10_000
+_CONNECTIONS = 500_000
 _BYTES = 16 << 40
 _MOST_BYTES = 1 << 60
 _BITS_PER_S = 100 * 10**9
@@ -77,14 +78,15 @@ def serve_hosts(
     max_memory: Annotated[
         int,
         quantities.size(
-            "Most memory of each of these processes, and of each file of theirs.",
+            "Most memory of these processes together, with the files that they leave in it for the "
+            "client; each process, and each file, may have half of it.",
             format_bytes(_MEMORY_BYTES),
             _MOST_MEMORY_BYTES,
         ),
     ] = _MEMORY_BYTES,
     max_connections: Annotated[
         int,
-        quantities.count("Most connections of each of these processes.", str(_CONNECTIONS)),
+        quantities.count("Most connections of these processes together.", str(_CONNECTIONS)),
     ] = _CONNECTIONS,
     max_bytes: Annotated[
         int,
@@ -116,7 +118,7 @@ def serve_hosts(
     limits = Limits(
         time_s=duration_between_ns("--max-time", max_time, 10**9, _LONGEST_NS) / 1e9,
         processes=between("--max-processes", max_processes, 2, 10_000),
-        memory_bytes=between("--max-memory", max_memory, 256 << 20, _MOST_MEMORY_BYTES),
+        memory_bytes=between("--max-memory", max_memory, _LEAST_MEMORY_BYTES, _MOST_MEMORY_BYTES),
         connections=between("--max-connections", max_connections, 1, 1_000_000),
         bytes=between("--max-bytes", max_bytes, 1 << 20, _MOST_BYTES),
         rate_bytes_per_s=between("--max-rate", max_rate, 10**6, _MOST_BITS_PER_S) / 8,
