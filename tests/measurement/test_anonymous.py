@@ -85,3 +85,33 @@ def test_addresses_and_names_are_left_out_wherever_they_are() -> None:
     text = msgspec.json.encode(found)
     assert not any(each in text for each in (b"example", b"bob", b"somewhere"))
     assert anonymised(found) == found
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "host", "shown"),
+    [
+        ("--server", "192.0.2.7", "192.0.2.7", "<anonymous>"),
+        ("--server", "[2001:db8::7]:5201", "2001:db8::7", "[<anonymous>]:5201"),
+        ("--server", "2001:db8::7", "2001:db8::7", "<anonymous>"),
+        ("--cluster", "db.example.org:6379", "db.example.org", "<anonymous>:6379"),
+    ],
+)
+def test_another_host_is_left_out_with_and_without_a_port(
+    option: str, value: str, host: str, shown: str
+) -> None:
+    (run, _) = RESULT.runs
+    lost = msgspec.structs.replace(run, failure=f"the connection to {host} was lost")
+    result = msgspec.structs.replace(
+        RESULT, command=("tinygram", "stream", option, value), runs=(lost,), summaries=()
+    )
+    found = anonymised(result)
+    assert found.command[2:] == (option, shown)
+    assert found.runs[0].failure == "the connection to <anonymous> was lost"
+    together = msgspec.structs.replace(result, command=("tinygram", f"{option}={value}"))
+    assert anonymised(together).command[1] == f"{option}={shown}"
+
+
+@pytest.mark.parametrize("here", ["127.0.0.1", "localhost:5201", "::1", "[::1]:5201"])
+def test_this_host_is_told_as_a_server(here: str) -> None:
+    result = msgspec.structs.replace(RESULT, command=("tinygram", "stream", "--server", here))
+    assert anonymised(result).command == result.command

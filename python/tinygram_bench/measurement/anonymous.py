@@ -1,7 +1,7 @@
 """`--anonymous`: a result that does not tell whose it is.
 
 Left out are the names of host and user wherever they appear, the result file's name, the folders of
-all paths, and the address of a server on another machine. CPU, kernel, versions, settings and time
+all paths, and the addresses of other machines. CPU, kernel, versions, settings and time
 stay: figures mean nothing without them.
 """
 
@@ -11,7 +11,8 @@ import os
 import pwd
 import re
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -21,7 +22,11 @@ from tinygram_bench.model.result import Result
 LEFT_OUT = "<anonymous>"
 """The text in place of what is left out."""
 _PATH = re.compile(r"(?<![\w.>%])~?/(?:[^\s/'\\\":;,()|]+/)+(?=[^\s/'\\\":;,()|])")
-_ADDRESS = re.compile(r"(?!127\.|localhost\b)[\w.\-]+(?=:[0-9]{1,5}\b)")
+_ADDRESS = re.compile(r"(?<![\w.\-])(?!127\.|localhost\b)[\w.\-]+(?=:[0-9]{1,5}\b)")
+_HOSTS = ("--server", "--cluster")
+_HOST = re.compile(r"\[?([0-9A-Fa-f:]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.%\w]*|[\w.\-]+)")
+"""The host of HOST, HOST:PORT, [IPv6]:PORT or an IPv6 address."""
+_IS_HERE = re.compile(r"127\.|localhost$|::1$|auto$")
 _FILES = ("--json", "--resume")
 _PARAMETERS = ("receiver_command", "server_command")
 _TEXTS = ("failure", "message", "reason", "answer", "version", "environment", "differs")
@@ -30,7 +35,7 @@ _TEXTS = ("failure", "message", "reason", "answer", "version", "environment", "d
 def anonymised(result: Result) -> Result:
     """The result without what tells whose it is."""
     tree = msgspec.to_builtins(result)
-    names = _names()
+    names = _names(result)
     given = _given(result)
 
     def plain(text: str) -> str:
@@ -105,13 +110,23 @@ def _without_files(words: Sequence[str]) -> list[str]:
     return kept
 
 
-def _names() -> re.Pattern[str] | None:
-    """The host's name, whole and short, and the user's, unless that is root."""
+def _names(result: Result) -> re.Pattern[str] | None:
+    """The host's name, whole and short, the user's, unless that is root, and other hosts' names."""
     host = socket.gethostname()
-    found = {host, host.partition(".")[0]}
+    found = {host, host.partition(".")[0], *_other_hosts(result.command)}
     try:
         found.add(pwd.getpwuid(os.getuid()).pw_name)
     except KeyError:
         found.discard("")  # This user has no name.
     known = sorted((re.escape(each) for each in found - {"", "root", "localhost"}), reverse=True)
     return re.compile(rf"(?<!\w)(?:{'|'.join(known)})(?!\w)") if known else None
+
+
+def _other_hosts(command: Sequence[str]) -> Iterator[str]:
+    """The hosts that the command names, with or without a port, but for this machine's own."""
+    words = [part for word in command for part in word.split("=", 1)]
+    for option, value in pairwise(words):
+        if option in _HOSTS:
+            host = _HOST.match(value)
+            if host is not None and not _IS_HERE.match(host[1]):
+                yield host[1]
