@@ -1,4 +1,4 @@
-"""A report says what this machine tells apart, if `tinygram trust` found it lately."""
+"""Remarks: what this machine tells apart, if `trust` found it lately, and what ran alone."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ FLOOR = {
         "rr": {"calls_per_s": 0.01},
     },
 }
+ALONE = ("tinygram", "stream", "--lone")
 
 
 @pytest.mark.parametrize(
@@ -31,7 +32,7 @@ FLOOR = {
 def test_the_figures_of_its_own_loads_are_told(started_at: str | None, when: str) -> None:
     result = result_of(*flat_out({"loop/nodelay": [1e5] * 7, "loop/nagle": [1e5] * 7}))
     environment = {**result.environment, "noise_floor": FLOOR}
-    result = replace(result, environment=environment, started_at=started_at)
+    result = replace(result, environment=environment, started_at=started_at, command=ALONE)
     assert surroundings_of(result).remarks == (
         "Between two cases that are the same, this machine knew throughput to ±1.2% and "
         "CPU time per million messages to ±2.5% "
@@ -44,5 +45,34 @@ def test_nothing_is_told_where_nothing_was_found_for_its_loads() -> None:
     result = result_of(*flat_out({"loop/nodelay": [1e5] * 7, "loop/nagle": [1e5] * 7}))
     only_rr = {**FLOOR, "resolved": {"rr": {"calls_per_s": 0.01}}}
     for floor in (None, only_rr):
-        told = replace(result, environment={**result.environment, "noise_floor": floor})
+        environment = {**result.environment, "noise_floor": floor}
+        told = replace(result, environment=environment, command=ALONE)
         assert surroundings_of(told).remarks == ()
+
+
+TWO = {"loop/nodelay": [1e5] * 7, "loop/nagle": [1e5] * 7}
+
+
+def test_a_load_whose_cases_ran_alone_is_told_with_the_remedy() -> None:
+    (remark,) = surroundings_of(result_of(*flat_out(TWO))).remarks
+    assert remark.startswith("Cases of these loads ran one after the other, and not in slices: ")
+    assert "stream flat out" in remark
+    assert remark.endswith("a longer --duration lets the cases take turns.")
+
+
+@pytest.mark.parametrize("option", ["--lone", "--messages=1000", "--probe", "--sweep"])
+def test_nothing_is_told_where_an_option_asked_for_it(option: str) -> None:
+    result = replace(result_of(*flat_out(TWO)), command=("tinygram", "stream", option))
+    assert surroundings_of(result).remarks == ()
+
+
+def test_nothing_is_told_of_a_case_without_others_nor_of_cases_in_slices() -> None:
+    sole = result_of(*flat_out({"loop/nodelay": [1e5] * 7}))
+    assert surroundings_of(sole).remarks == ()
+    result = result_of(*flat_out(TWO))
+    in_slices = tuple(
+        replace(case, parameters=replace(case.parameters, slice_ns=20_000_000))
+        for case in result.plan.cases
+    )
+    sliced = replace(result, plan=replace(result.plan, cases=in_slices))
+    assert surroundings_of(sliced).remarks == ()

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Hashable, Iterator
 from datetime import datetime
 
 from msgspec import Struct
 
 from tinygram_bench.model.parameters import ALLOWED_SYSCTL, DEFAULT_CONGESTION_CONTROL
-from tinygram_bench.model.result import LinkFacts, Result
+from tinygram_bench.model.result import Case, LinkFacts, Result
 from tinygram_bench.report.numbers import number
 from tinygram_bench.report.prose import joined
 from tinygram_bench.report.table import Column, Shown, Table, table_of
 from tinygram_bench.statistics.figures.intervals import looks_of
 from tinygram_bench.statistics.figures.words import in_words
 from tinygram_bench.statistics.links import LinkSummary, links_of
-from tinygram_bench.statistics.workloads.loads import load_name
+from tinygram_bench.statistics.workloads.loads import is_alone, load_name, turns_of
 
 _OPTION = "--congestion-control"
+_ALONE_BY = ("--lone", "--messages", "--calls", "--probe", "--published", "--sweep", "--scenario")
+"""Options with which cases run alone, or may."""
 _LINKS = "Links: what was asked, and what they did over all runs (times in µs)"
 _LINK: tuple[Shown[LinkSummary], ...] = (
     Shown(Column("link"), lambda link: link.name),
@@ -88,6 +91,7 @@ def surroundings_of(result: Result, cpu: str | None = None) -> Surroundings:
             *_cpu_quota(result),
             *_congestion_control(result),
             *_noise_floor(result),
+            *_ran_alone(result),
             *_condensed(result),
         ),
     )
@@ -169,6 +173,25 @@ def _condensed(result: Result) -> Iterator[str]:
             "In the page that this result is in are the figures of each run, and not the "
             "histograms and slices that they come from: percentile curves, timelines and --hlog "
             "are of the result file alone."
+        )
+
+
+def _ran_alone(result: Result) -> Iterator[str]:
+    """A remark on loads whose cases did not take turns, though nobody asked for that."""
+    options = {word.split("=")[0] for word in result.command}
+    if not options.isdisjoint(_ALONE_BY):
+        return
+    sharing: defaultdict[Hashable, list[Case]] = defaultdict(list)
+    for case in result.plan.cases:
+        if is_alone(case):
+            sharing[turns_of(case)].append(case)
+    loads = [load_name(cases[0]) for cases in sharing.values() if len(cases) > 1]
+    if loads:
+        yield (
+            f"Cases of these loads ran one after the other, and not in slices: "
+            f"{joined(list(dict.fromkeys(loads)))}. Whatever the host did meanwhile is in what "
+            "they differ by. A slice takes 20 messages and 20 round trips at least: a longer "
+            "--duration lets the cases take turns."
         )
 
 
