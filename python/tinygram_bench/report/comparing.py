@@ -29,8 +29,9 @@ _INTERVALS = {
     "times": "The interval of a time holds both its change and its change beside the other cases. "
     f"In {FAMILY_MISSED:.0%} of comparisons at most one misses what a case did itself, if rounds "
     "are independent and their logarithms normal, and if drift of the host met all cases of a "
-    "load alike, and did not come together with a change of the others. Middles are geometric "
-    "means of the rounds.",
+    "load alike, and did not come together with a change of the others. Between two hosts that of "
+    "a latency also holds what the clocks may be wrong by. Middles are geometric means of the "
+    "rounds.",
     "counts": "The interval of a count is the range of the rounds, widened by as much as the count "
     "varies by itself; how often one misses is not known.",
 }

@@ -7,9 +7,11 @@ from decimal import Decimal
 from math import ceil, floor
 
 from tinygram_bench.model.result import Figure, Summary, Verdict
-from tinygram_bench.statistics.one_way import INSTEAD, as_known, is_known
+from tinygram_bench.statistics.one_way import Unknown, as_known, unknown_in
 
 UNKNOWN = "–"
+HALF = "rtt/2"
+"""The mark of half of a round trip that is shown in place of a latency."""
 MARKS = {"faster": "", "slower": "", "no_difference_shown": "=", "cannot_say": "?"}
 
 
@@ -80,11 +82,14 @@ def median_of(summary: Summary, figure: str) -> str:
     In place of a latency that two clocks do not know well enough, half of the round trip is shown:
     `18.4 rtt/2`; or `–`, where times have more than a way in them.
     """
-    if not is_known(summary.figures, figure):
-        if INSTEAD not in summary.figures:
-            return UNKNOWN
-        return f"{median(summary.figures.get(INSTEAD))} rtt/2"
-    return median(summary.figures.get(figure))
+    return median_or_half(summary.figures.get(figure), unknown_in(summary.figures, figure))
+
+
+def median_or_half(figure: Figure | None, unknown: Unknown | None) -> str:
+    """The median of the figure; where it may not be shown, what `median_of` has in its place."""
+    if unknown is None:
+        return median(figure)
+    return UNKNOWN if unknown.instead is None else f"{median(unknown.instead)} {HALF}"
 
 
 def interval_of(summary: Summary, figure: str) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tinygram_bench.model.result import Figure, Summary, Warning
@@ -27,6 +28,16 @@ _TIMES = ("latency_", "last_")
 Figures = Mapping[str, Figure | None]
 
 
+class Unknown(Struct, frozen=True):
+    """Why a figure may not be shown, and half of the round trip, which is shown in its place.
+
+    `instead` is None where nothing is shown in its place.
+    """
+
+    reason: str
+    instead: Figure | None
+
+
 def least_known_us(figures: Figures) -> float:
     """The least time that is known well enough, in µs; 0 where a single clock took the times."""
     bound = figures.get(BOUND)
@@ -36,9 +47,26 @@ def least_known_us(figures: Figures) -> float:
 def is_known(figures: Figures, name: str) -> bool:
     """Whether a figure may be shown; true also where it has no value."""
     found = figures.get(name)
-    if found is None or not name.startswith(_TIMES):
+    if found is None or not is_of_two_clocks(name):
         return True
     return found.median >= least_known_us(figures)
+
+
+def is_of_two_clocks(name: str) -> bool:
+    """Whether between two hosts the figure is a time that begins on one and ends on the other."""
+    return name.startswith(_TIMES)
+
+
+def unknown_in(figures: Figures, name: str) -> Unknown | None:
+    """What to say of a figure that may not be shown; None where it may."""
+    bound = figures.get(BOUND)
+    if bound is None or is_known(figures, name):
+        return None
+    reason = (
+        f"the clocks of the two hosts may be wrong by {bound.high:.1f} µs, more than a fifth of "
+        f"the {in_words(name)}"
+    )
+    return Unknown(reason, figures.get(INSTEAD))
 
 
 def as_known(summary: Summary) -> Summary:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from tests.support.experiments import way
 
 from tinygram_bench.model.sweep import Limit
+from tinygram_bench.statistics.one_way import Unknown
 from tinygram_bench.statistics.sweeps.crossovers import crossings_of
 from tinygram_bench.statistics.sweeps.curves import Curve
 from tinygram_bench.statistics.sweeps.knees import knee_of
@@ -148,6 +149,22 @@ def test_a_figure_in_doubt_shows_nothing_of_a_limit() -> None:
     assert met_of(VALUES, in_doubt, LIMIT) == Met("met up to", 30_000)
     never = replace(curve_of(rounds(lambda _: 5_000.0)), doubts=("the host stopped",) * 8)
     assert met_of(VALUES, never, LIMIT) == Met("never met")
+
+
+def test_a_figure_that_may_not_be_shown_says_nothing_of_a_limit() -> None:
+    unknown = Unknown("the clocks may be wrong", None)
+    curve = curve_of(rounds(lambda rate: 10.0 if rate <= 30_000 else 5_000.0))
+    low = replace(curve, unknown=(unknown, *[None] * 7))
+    assert met_at(low, LIMIT) == (0, 1, 1, 1, -1, -1, -1, -1)
+    assert met_of(VALUES, low, LIMIT) == Met("met up to", 30_000, None, 40_000)
+    high = replace(curve, unknown=(*[None] * 3, *[unknown] * 5))
+    assert met_of(VALUES, high, LIMIT) == Met("met up to", VALUES[2], VALUES[2])
+    everywhere = replace(curve, unknown=(unknown,) * 8)
+    assert met_at(everywhere, LIMIT) == (0,) * 8
+    assert met_of(VALUES, everywhere, LIMIT) == Met("not timed")
+    # That a way falls behind needs no clock of another host.
+    behind = replace(everywhere, is_behind=(False,) * 7 + (True,))
+    assert met_of(VALUES, behind, LIMIT) == Met("never met", high=VALUES[7])
 
 
 def test_a_later_point_below_the_limit_does_not_count() -> None:

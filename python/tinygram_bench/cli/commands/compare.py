@@ -88,7 +88,7 @@ def checked_comparison(
         raise UsageError(
             f"{before} and {after} are not comparable: "
             f"{first_of([str(each) for each in comparison.hindrances], most=12)}; measure both on "
-            "one host in the same manner, or compare them with --anyway"
+            "the same host, or hosts, in the same manner, or compare them with --anyway"
         )
     if not comparison.changes and not comparison.failing:
         raise UsageError(

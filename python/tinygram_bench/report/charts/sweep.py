@@ -51,8 +51,9 @@ def sweep_charts(result: Result) -> Iterator[Chart]:
 def _rows(swept: Swept) -> Iterator[Row]:
     _, scale = _AXES[swept.sweep.parameter]
     for curve, label in labels_of(swept).items():
-        for value, figure, doubt in zip(swept.values, curve.figures, curve.doubts, strict=True):
-            if figure is not None:
+        points = zip(swept.values, curve.figures, curve.doubts, curve.unknown, strict=True)
+        for value, figure, doubt, unknown in points:
+            if figure is not None and unknown is None:
                 yield {
                     "way": label,
                     "value": value * scale,

@@ -7,9 +7,10 @@ from statistics import median
 
 from msgspec import Struct
 
-from tinygram_bench.model.result import HostRun, Result
-from tinygram_bench.report.numbers import number, rate
+from tinygram_bench.model.result import Figure, HostRun, Result
+from tinygram_bench.report.numbers import UNKNOWN, number, rate
 from tinygram_bench.report.table import Column, Shown, Table, table_of
+from tinygram_bench.statistics.one_way import BOUND, least_known_us
 
 _MOST_ROWS = 200
 """More rows would hide what there is to see; the result file has them all."""
@@ -30,6 +31,16 @@ class _Parts(Struct, frozen=True):
         """The largest value, in µs; `value_of` gives ns."""
         known = [value for each in self.parts if (value := value_of(each)) is not None]
         return max(known) / 1e3 if known else None
+
+    def known_us(self, latency_of: Callable[[HostRun], float | None]) -> float | None:
+        """The middle of a latency, in µs; None also where the clocks do not know it well enough."""
+        middle, bound_us = self.middle(latency_of), self.most(lambda each: each.clock_bound_ns)
+        bound = None if bound_us is None else Figure(bound_us, bound_us, bound_us)
+        return None if middle is None or middle < least_known_us({BOUND: bound}) else middle
+
+    def hides(self, latency_of: Callable[[HostRun], float | None]) -> bool:
+        """Whether the latency has a value that may not be shown."""
+        return self.middle(latency_of) is not None and self.known_us(latency_of) is None
 
     @property
     def done(self) -> int:
@@ -74,9 +85,9 @@ _OF_A_STREAM: tuple[Shown[_Parts], ...] = (
         Column("msg/s\nflat out"),
         lambda part: rate(part.middle(lambda each: each.throughput_per_s)),
     ),
-    Shown(Column("p50\nµs"), lambda part: number(part.middle(lambda each: each.latency_p50_us))),
-    Shown(Column("p99\nµs"), lambda part: number(part.middle(lambda each: each.latency_p99_us))),
-    Shown(Column("max\nµs"), lambda part: number(part.middle(lambda each: each.latency_max_us))),
+    Shown(Column("p50\nµs"), lambda part: number(part.known_us(lambda each: each.latency_p50_us))),
+    Shown(Column("p99\nµs"), lambda part: number(part.known_us(lambda each: each.latency_p99_us))),
+    Shown(Column("max\nµs"), lambda part: number(part.known_us(lambda each: each.latency_max_us))),
 )
 _OF_CALLS: tuple[Shown[_Parts], ...] = (
     Shown(Column("calls/s"), lambda part: rate(part.middle(lambda each: each.calls_per_s))),
@@ -87,6 +98,10 @@ _OF_CALLS: tuple[Shown[_Parts], ...] = (
 _NOTES = (
     "wrong by, out of step by, late start: the most of all runs; out of step: beside the slices of "
     "its server's clock, so that two hosts are so by their sum at most",
+)
+_HIDDEN = (
+    f"{UNKNOWN}  of a latency: not shown where the clocks of the host and its server may be wrong "
+    "by more than a fifth of it",
 )
 
 
@@ -116,7 +131,13 @@ def part_tables(result: Result, labels: Mapping[str, str]) -> tuple[Table, ...]:
         title += f": the first {_MOST_ROWS} of {len(rows)}"
     of_calls = any(each.calls is not None for row in rows for each in row.parts)
     shown = (*_WHICH_PART, *(_OF_CALLS if of_calls else _OF_A_STREAM))
-    return (table_of(title, shown, rows[:_MOST_ROWS]),)
+    hidden = any(
+        row.hides(lambda each: each.latency_p50_us)
+        or row.hides(lambda each: each.latency_p99_us)
+        or row.hides(lambda each: each.latency_max_us)
+        for row in rows[:_MOST_ROWS]
+    )
+    return (table_of(title, shown, rows[:_MOST_ROWS], _HIDDEN if hidden else ()),)
 
 
 def _by(parts: Iterable[HostRun]) -> dict[str, list[HostRun]]:

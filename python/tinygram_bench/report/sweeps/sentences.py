@@ -31,8 +31,11 @@ def sentences_on(swept: Swept) -> tuple[str, ...]:
 
 
 def _in_doubt(swept: Swept) -> tuple[str, ...]:
-    """How many figures are in doubt, and why: they are still used for knees and limits."""
-    doubts = [doubt for curve in swept.curves for doubt in curve.doubts if doubt]
+    """How many figures are in doubt, and why: they are still used for knees and limits.
+
+    For limits those are not used that the clocks of two hosts do not know well enough.
+    """
+    doubts = [reason for curve in swept.curves for reason in curve.reasons if reason]
     if not doubts:
         return ()
     figures = len(swept.curves) * len(swept.values)
@@ -80,6 +83,8 @@ def _met(swept: Swept, met: Met) -> str:
     is_rate = swept.sweep.parameter == "rate"
     if met.state == "not known":
         return "has too few messages to tell (allow more --duration)"
+    if met.state == "not timed":
+        return "is not timed well enough by the clocks of the two hosts to tell"
     if met.state == "never met":
         if met.high is None:
             return "is at no point shown to keep to it"

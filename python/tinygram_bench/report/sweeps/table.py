@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from tinygram_bench.report.numbers import UNKNOWN, median
+from collections.abc import Sequence
+
+from tinygram_bench.report.numbers import HALF, UNKNOWN, median_or_half
 from tinygram_bench.report.prose import first_of
 from tinygram_bench.report.sweeps.words import SAID, labels_of
 from tinygram_bench.report.table import Column, Row, Table
 from tinygram_bench.statistics.figures.words import in_words, unit_of
+from tinygram_bench.statistics.one_way import Unknown
 from tinygram_bench.statistics.sweeps.curves import Curve, Swept
 
 _BEHIND, _DOUBTED = "!", "?"
 
 
 def table_on(swept: Swept) -> Table:
-    """The table with the medians of the swept figure."""
+    """The table with the medians of the swept figure, as far as they may be shown."""
     said = SAID[swept.sweep.parameter]
     unit = unit_of(swept.figure).strip()
     columns = (
@@ -33,6 +36,9 @@ def table_on(swept: Swept) -> Table:
     doubts = dict.fromkeys(each for curve in swept.curves for each in curve.doubts if each)
     if doubts:
         notes.append(f"{_DOUBTED}  no verdict: {first_of(list(doubts), 1)}")
+    unknown = [each for curve in swept.curves for each in curve.unknown if each is not None]
+    if unknown:
+        notes.append(_note_on(unknown))
     title = f"{in_words(swept.figure).capitalize()} at each {said.noun}" + (
         f" ({unit})" if unit else ""
     )
@@ -40,7 +46,15 @@ def table_on(swept: Swept) -> Table:
 
 
 def _cell(curve: Curve, at: int) -> str:
-    figure = curve.figures[at]
-    text = UNKNOWN if figure is None else median(figure)
+    unknown = curve.unknown[at] if curve.unknown else None
+    text = median_or_half(curve.figures[at], unknown)
     doubt = _DOUBTED if any(curve.doubts[at : at + 1]) else ""
     return text + (_BEHIND if curve.is_behind[at] else doubt)
+
+
+def _note_on(unknown: Sequence[Unknown]) -> str:
+    """What is shown in place of figures that may not be shown, and why."""
+    why = first_of(list(dict.fromkeys(each.reason for each in unknown)), 1)
+    if all(each.instead is None for each in unknown):
+        return f"{UNKNOWN}  not shown: {why}"
+    return f"{HALF}  half of the shortest round trip, in place of the figure: {why}"

@@ -1,12 +1,14 @@
 """Whether two results can be compared, and what else differs between them.
 
 Law: results of another host, another kernel, other messages or another method are not compared
-unasked; results of other versions of programs are, because those are what one compares.
+unasked; results of other versions of programs are, because those are what one compares. The far
+host, and each host of a cluster, is looked at as the near host is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -36,7 +38,9 @@ _DECISIVE_FOR_TIMES = {
 vary, too."""
 _FLEETING = ("load_average_1_5_15_min", "memory_bytes", "noise_floor", "study")
 
-
+_ELSEWHERE = ("far", "cluster")
+"""What the environment has of other hosts: their environments, which are compared one by one."""
+_ROLES = ("server", "generator")
 _NO_HOST = ("host", None)
 
 
@@ -61,11 +65,12 @@ def hindrances(before: Result, after: Result, *, has_times: bool = True) -> tupl
     """What makes the two incomparable: host, kernel, messages and method, in that order.
 
     Hosts that are not known, as in anonymous results, count as different ones. `has_times`: not
-    only counts are compared.
+    only counts are compared. Other hosts of a measurement are named before what differs of them.
     """
-    found = [Difference("host", before.host, after.host)]
-    for name, words in (_DECISIVE | (_DECISIVE_FOR_TIMES if has_times else {})).items():
-        found += _within(words, before.environment.get(name), after.environment.get(name))
+    found = [Difference("host", before.host, after.host), *_other_hosts(before, after)]
+    for whose, old, new in _environments(before, after):
+        for name, words in (_DECISIVE | (_DECISIVE_FOR_TIMES if has_times else {})).items():
+            found += _within(whose + words, old.get(name), new.get(name))
     found.append(Difference("seed of the messages", before.plan.seed, after.plan.seed))
     earlier = {case.case_id: case for case in before.plan.cases}
     for case in common_cases(before, after):
@@ -81,11 +86,71 @@ def other_differences(
     before: Result, after: Result, *, has_times: bool = True
 ) -> tuple[Difference, ...]:
     """What else differs in the environment: versions, mostly. `has_times`: see `hindrances`."""
-    names = (*before.environment, *after.environment)
-    known = (*_DECISIVE, *(_DECISIVE_FOR_TIMES if has_times else {}), *_FLEETING)
-    rest = dict.fromkeys(name for name in names if name not in known)
-    pairs = ((name, before.environment.get(name), after.environment.get(name)) for name in rest)
-    return tuple(Difference(name, *values) for name, *values in pairs if values[0] != values[1])
+    known = (*_DECISIVE, *(_DECISIVE_FOR_TIMES if has_times else {}), *_FLEETING, *_ELSEWHERE)
+    return tuple(
+        Difference(whose + name, old.get(name), new.get(name))
+        for whose, old, new in _environments(before, after)
+        for name in dict.fromkeys((*old, *new))
+        if name not in known and old.get(name) != new.get(name)
+    )
+
+
+_Facts = Mapping[str, Any]
+
+
+def _environments(before: Result, after: Result) -> Iterator[tuple[str, _Facts, _Facts]]:
+    """Each host that is in both results: its name before a difference, and both environments.
+
+    What differs of the near host is told without a name.
+    """
+    yield "", before.environment, after.environment
+    earlier, later = (_far_end(each) | _cluster(each) for each in (before, after))
+    for host in earlier:
+        if host in later:
+            yield f"{host}'s ", earlier[host], later[host]
+
+
+def _other_hosts(before: Result, after: Result) -> Iterator[Difference]:
+    """How the far hosts, and the hosts of clusters, are called."""
+    yield Difference("far host", _far_name(before), _far_name(after))
+    for role in _ROLES:
+        names = (_names_of(role, each) for each in (before, after))
+        yield Difference(f"{role}s of the cluster", *names)
+
+
+def _far_end(result: Result) -> dict[str, _Facts]:
+    return {"far host": result.environment["far"]} if "far" in result.environment else {}
+
+
+def _cluster(result: Result) -> dict[str, _Facts]:
+    """What each host does and how it is called → its environment."""
+    hosts = result.environment.get("cluster", ())
+    return {f"{each['role']} {_name_of(each)}": each for each in hosts}
+
+
+def _names_of(role: str, result: Result) -> str | None:
+    hosts = result.environment.get("cluster", ())
+    return ", ".join(sorted(_name_of(each) for each in hosts if each["role"] == role)) or None
+
+
+def _name_of(host: _Facts) -> str:
+    return f"{host['name']} ({host['host']})"
+
+
+def _far_name(result: Result) -> str | None:
+    """The far host as `--server` names it, without a port; None where there is no far host.
+
+    Its environment does not name it, so that it is known from the command alone.
+    """
+    if "far" not in result.environment:
+        return None
+    words = [part for word in result.command for part in word.split("=", 1)]
+    named = dict(pairwise(words)).get("--server")
+    if named is None:
+        return None
+    # A bare IPv6 address has colons, too.
+    has_port = named.count(":") == 1 or (named.startswith("[") and not named.endswith("]"))
+    return (named.rpartition(":")[0] if has_port else named).strip("[]").lower()
 
 
 def _within(what: str, before: Any, after: Any) -> Iterator[Difference]:

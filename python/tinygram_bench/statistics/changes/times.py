@@ -10,13 +10,14 @@ assuming that they are independent and normal. `FAMILY_MISSED` is shared out amo
 comparison (C. E. Bonferroni), and not among the two intervals of each: the one that is told
 encloses both, so it misses no more often than the one of them that tells what the case did itself:
 the relative one where the others did not change and drift met all alike, the other one where there
-was no drift.
+was no drift. Of a latency between two hosts the interval also holds what the clocks may be wrong by
+in each result: they were not wrong alike. Where that alone hides a change, it cannot be said.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from math import exp, log, sqrt
+from math import exp, inf, log, sqrt
 from statistics import fmean, variance
 
 from msgspec import Struct
@@ -27,6 +28,7 @@ from tinygram_bench.statistics.changes.student import quantile
 from tinygram_bench.statistics.figures.runs import is_higher_better
 from tinygram_bench.statistics.figures.samples import Sample, samples_of
 from tinygram_bench.statistics.figures.words import in_words
+from tinygram_bench.statistics.one_way import BOUND, is_of_two_clocks
 from tinygram_bench.statistics.verdicts.doubts import MIN_PAIRED_ROUNDS, barring
 from tinygram_bench.statistics.workloads.loads import Load, is_faulty, turns_of
 
@@ -40,10 +42,14 @@ Logs = Mapping[int, float]
 
 
 class _Sides(Struct, frozen=True):
-    """A figure's logarithms, round by round, of one case before and after."""
+    """A figure's logarithms, round by round, of one case before and after.
+
+    `bounds_us`: by how much the clocks of two hosts may be wrong in each; 0: one clock timed it.
+    """
 
     before: Logs
     after: Logs
+    bounds_us: tuple[float, float] = (0.0, 0.0)
 
     @property
     def has_enough(self) -> bool:
@@ -75,7 +81,14 @@ def time_changes(before: Result, after: Result, cases: Sequence[Case]) -> tuple[
 def _sides(
     samples: tuple[Mapping[str, Sample], Mapping[str, Sample]], case: Case, figure: str
 ) -> _Sides:
-    return _Sides(*(_logs(side[case.case_id], figure) for side in samples))
+    before, after = (side[case.case_id] for side in samples)
+    bounds_us = (_bound_us(before, figure), _bound_us(after, figure))
+    return _Sides(_logs(before, figure), _logs(after, figure), bounds_us)
+
+
+def _bound_us(sample: Sample, figure: str) -> float:
+    bound = sample.figure(BOUND) if is_of_two_clocks(figure) else None
+    return 0.0 if bound is None else bound.high
 
 
 def _logs(sample: Sample, figure: str) -> Logs:
@@ -131,6 +144,13 @@ def _change(
                 "host did between the results cannot be told from a change; measure another way "
                 "beside it"
             )
+        alone, ratio = ratio, _with_clocks(ratio, own)
+        if reason is None and _is_shown(alone) and not _is_shown(ratio):
+            of_before, of_after = own.bounds_us
+            reason = (
+                f"the clocks of the two hosts may be wrong by {of_before:.1f} µs before and "
+                f"{of_after:.1f} µs after, which may be all that changed"
+            )
     return Change(
         case=case,
         figure=figure,
@@ -162,6 +182,21 @@ def _interval(sides: _Sides, missed: float) -> Figure:
     middle = fmean(after) - fmean(before)
     half = quantile(missed, freedom) * sqrt(sum(errors))
     return Figure(exp(middle), exp(middle - half), exp(middle + half))
+
+
+def _with_clocks(ratio: Figure, own: _Sides) -> Figure:
+    """The interval with what the clocks may be wrong by, before and after, in either direction."""
+    before, after = (
+        bound_us / exp(fmean(logs.values()))
+        for bound_us, logs in zip(own.bounds_us, (own.before, own.after), strict=True)
+    )
+    low = ratio.low * max(0.0, 1 - after) / (1 + before)
+    high = ratio.high * (1 + after) / (1 - before) if before < 1 else inf
+    return Figure(ratio.median, low, high)
+
+
+def _is_shown(ratio: Figure) -> bool:
+    return not ratio.low <= 1 <= ratio.high
 
 
 def _doubt(case: Case, figure: str, own: _Sides, results: tuple[Result, Result]) -> str | None:

@@ -13,6 +13,7 @@ from tinygram_bench.model.sweep import Point, Sweep
 from tinygram_bench.statistics.figures.intervals import figure_of
 from tinygram_bench.statistics.figures.runs import is_higher_better
 from tinygram_bench.statistics.figures.samples import Sample, samples_of
+from tinygram_bench.statistics.one_way import Unknown, unknown_in
 from tinygram_bench.statistics.recurring import FELL_BEHIND, recurs
 from tinygram_bench.statistics.summary import summarise
 from tinygram_bench.statistics.verdicts.comparison import round_ratios, verdict_on
@@ -27,7 +28,8 @@ class Curve(Struct, frozen=True):
     `rounds`: the figure in the rounds of each point's step, none where it is not known.
     `is_behind`: where the way could not keep up in half of the rounds or more; `has_failed`: where
     it failed in every round. `doubts`: why the figure gets no verdict at a point, apart from
-    falling behind; None: it may get one.
+    falling behind; None: it may get one. `unknown`: where the clocks of two hosts do not know the
+    figure well enough for it to be shown, which bars no verdict on two ways; None: it may be shown.
     """
 
     cases: tuple[Case, ...]
@@ -35,10 +37,20 @@ class Curve(Struct, frozen=True):
     is_behind: tuple[bool, ...]
     has_failed: tuple[bool, ...]
     doubts: tuple[str | None, ...] = ()
+    unknown: tuple[Unknown | None, ...] = ()
 
     @property
     def figures(self) -> tuple[Figure | None, ...]:
         return tuple(figure_of(values) if values else None for values in self.rounds)
+
+    @property
+    def reasons(self) -> tuple[str | None, ...]:
+        """At each point why the figure by itself shows nothing; None: it does."""
+        none = (None,) * len(self.rounds)
+        return tuple(
+            doubt or (None if unknown is None else unknown.reason)
+            for doubt, unknown in zip(self.doubts or none, self.unknown or none, strict=True)
+        )
 
 
 class Pairing(Struct, frozen=True):
@@ -156,12 +168,18 @@ def _in_rounds(sample: Sample, sweep: Sweep, point: Point) -> Sample:
 
 
 def _curve(figure: str, samples: Sequence[Sample], summaries: dict[str, Summary]) -> Curve:
+    rounds = tuple(tuple(sample.values(figure).values()) for sample in samples)
+    of_cases = [summaries[each.case.case_id] for each in samples]
     return Curve(
         cases=tuple(sample.case for sample in samples),
-        rounds=tuple(tuple(sample.values(figure).values()) for sample in samples),
+        rounds=rounds,
         is_behind=tuple(recurs(FELL_BEHIND, sample.good_runs) for sample in samples),
         has_failed=tuple(not each.rounds and each.failed_rounds > 0 for each in samples),
-        doubts=tuple(_doubt(figure, summaries[each.case.case_id]) for each in samples),
+        doubts=tuple(_doubt(figure, each) for each in of_cases),
+        unknown=tuple(
+            unknown_in(each.figures, figure) if values else None
+            for each, values in zip(of_cases, rounds, strict=True)
+        ),
     )
 
 

@@ -21,10 +21,11 @@ class Met(Struct, frozen=True):
 
     `up_to`: the highest value with a median below the limit there and at all lower ones. `low`: the
     same with the whole interval below it; `high`: the lowest value at which the limit is not kept
-    to (see `met_at`). Each is None where there is none.
+    to (see `met_at`). Each is None where there is none. Nothing is known where no point has enough
+    messages, or where those that have were not timed well enough by the clocks of two hosts.
     """
 
-    state: Literal["met up to", "met everywhere", "never met", "not known"]
+    state: Literal["met up to", "met everywhere", "never met", "not known", "not timed"]
     up_to: float | None = None
     low: float | None = None
     high: float | None = None
@@ -35,13 +36,13 @@ def met_at(curve: Curve, limit: Limit) -> tuple[int, ...]:
 
     The limit is not kept to where the interval is above it, nor where a way failed in every round,
     or fell behind its schedule in half of them: then it does not send what was asked, whatever its
-    latency is. A figure that is in doubt shows neither.
+    latency is. A figure that is in doubt shows neither, nor does one that may not be shown because
+    the clocks of two hosts do not know it well enough.
     """
-    doubts = curve.doubts or (None,) * len(curve.rounds)
     return tuple(
         -1 if has_failed or is_behind else 0 if doubt else _sign(figure, limit)
         for figure, has_failed, is_behind, doubt in zip(
-            curve.figures, curve.has_failed, curve.is_behind, doubts, strict=True
+            curve.figures, curve.has_failed, curve.is_behind, curve.reasons, strict=True
         )
     )
 
@@ -55,18 +56,27 @@ def _sign(figure: Figure | None, limit: Limit) -> int:
 def met_of(values: tuple[float, ...], curve: Curve, limit: Limit) -> Met:
     """How far the way keeps to the limit, as `values` of the parameter rise.
 
-    Points that have too few messages for the figure are left out.
+    Points that have too few messages for the figure are left out. So are those at which it may not
+    be shown, but nothing above them is sure.
     """
+    signs = met_at(curve, limit)
+    unknown = curve.unknown or (None,) * len(values)
     known = [
         (value, sign, figure is not None and sign >= 0 and figure.median < limit.below_us)
-        for value, sign, figure in zip(values, met_at(curve, limit), curve.figures, strict=True)
+        for value, sign, figure in zip(values, signs, curve.figures, strict=True)
         if sign or figure is not None
     ]
-    if not known:
-        return Met("not known")
+    untimed = {
+        value
+        for value, sign, each in zip(values, signs, unknown, strict=True)
+        if each is not None and not sign
+    }
     up_to = low = None
     is_sure = True
     for value, sign, is_below in known:
+        if value in untimed:
+            is_sure = False
+            continue
         if not is_below:
             high = next((each for each, other, _ in known if other < 0 and each >= value), None)
             state: Literal["never met", "met up to"] = "never met" if up_to is None else "met up to"
@@ -74,5 +84,6 @@ def met_of(values: tuple[float, ...], curve: Curve, limit: Limit) -> Met:
         up_to = value
         is_sure = is_sure and sign > 0
         low = value if is_sure else low
-    is_all = known[-1][0] == values[-1]
-    return Met("met everywhere" if is_all else "met up to", up_to, low)
+    if up_to is None:
+        return Met("not timed" if untimed else "not known")
+    return Met("met everywhere" if up_to == values[-1] else "met up to", up_to, low)
