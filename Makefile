@@ -165,7 +165,7 @@ counts: build ## count instructions, writes and wake-ups a message, beside those
 ROWS := results/published/rows
 INTO = $(if $(STORE),--into $(ROWS)/$(1).json)
 ON_SPEED := bench.calls_speed bench.echo_speed bench.peers_speed bench.pacing \
-	library.speed library.large_writes library.connects library.threads fan_out
+	library.speed library.large_writes library.connects library.threads fan_out send_calls
 
 .PHONY: bench
 bench: build $(STAMPS)/older-uvloop ## measure what the bench itself costs, and how fast it is (STORE=1: for docs/speed.md)
