@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from importlib import util
 from pathlib import Path
+from xml.etree import ElementTree
 
 import msgspec
 import pytest
@@ -120,6 +125,9 @@ def test_markdown_has_tables_that_no_name_can_break(report: Call, tmp_path: Path
         ((PACED, "--csv", "folder"), "cannot write folder: it is not a file"),
         ((PACED, "--csv", "/proc/a.csv"), "cannot write /proc/a.csv"),
         ((PACED, "--html", "none/a.html"), "cannot write none/a.html: No such file"),
+        ((PACED, "--html", "/proc/a.html"), "cannot write /proc/a.html"),
+        ((PACED, "--hlog", "none/a.hlog"), "cannot write none/a.hlog: No such file"),
+        ((PACED, "--hlog", "/proc/a.hlog"), "cannot write /proc/a.hlog"),
         ((PACED, "--svg", "old.csv"), "cannot write to the folder old.csv: File exists"),
         ((PACED, "--svg", "old.csv/a"), "cannot write to the folder old.csv/a: Not a directory"),
         (("none.json", "--svg", "charts"), "cannot read none.json"),
@@ -168,19 +176,28 @@ def test_a_refusal_is_one_line_and_leaves_all_as_it_was(
     assert {name: (tmp_path / name).read_text() for name in contents} == contents
 
 
-def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
-    """A limit on the size of files stands for the full disk."""
-    (tmp_path / "a.csv").write_text("old")
-    done = subprocess.run(
-        ["prlimit", "--fsize=100", *COMMAND, PACED, "--csv", "a.csv"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """A limit on the size of files stands for it; Python ignores the signal that tells of it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("option", ["--csv", "--html", "--hlog"])
+def test_a_full_disk_leaves_the_old_file(report: Call, tmp_path: Path, option: str) -> None:
+    path = tmp_path / f"a.{option.strip('-')}"
+    # In this process, where other tests make pages, too: most of a page is made only once.
+    assert report(SIZES, option, path.name).returncode == 0
+    old = path.read_bytes()
+    with full_disk():
+        done = report(PACED, option, path.name)
     assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
-    assert "cannot write a.csv: File too large; name a file" in done.stderr
-    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("a.csv", "old")]
+    assert f"cannot write {path.name}: File too large; name a file" in done.stderr
+    assert [(each, each.read_bytes()) for each in tmp_path.iterdir()] == [(path, old)]
 
 
 def test_a_name_that_is_not_utf_8_is_shown_as_far_as_it_is(report: Call, tmp_path: Path) -> None:
@@ -315,6 +332,21 @@ def test_every_chart_is_a_picture_of_its_own(report: Call, tmp_path: Path) -> No
         text = path.read_text()
         assert text.startswith("<svg")
         assert "<script" not in text
+
+
+def test_nothing_in_a_result_becomes_markup_of_a_picture(report: Call, tmp_path: Path) -> None:
+    hostile = "<script>alert(1)</script>"
+    text = PACED.read_text().replace('"coalesce:10us"', json.dumps(hostile))
+    (tmp_path / "<script>.json").write_text(text)
+    done = report("<script>.json", "--svg", "charts")
+    assert (done.returncode, done.stderr) == (0, "")
+    shown = []
+    for path in (tmp_path / "charts").iterdir():
+        for element in ElementTree.fromstring(path.read_text()).iter():
+            assert not element.tag.endswith("script")
+            shown += [element.text or "", *element.attrib.values()]
+    # It was drawn, and a reader of the picture sees it as it is.
+    assert any(f"loop/{hostile}"[:20] in each for each in shown)
 
 
 def test_pictures_of_names_that_look_alike_do_not_replace_each_other(

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from tests.support.command import Call, Called
 from tests.support.compared import compared_result
 
+from tinygram_bench.measurement.recording import summed_up
 from tinygram_bench.model import store
 from tinygram_bench.model.result import Result, Run
 
@@ -215,6 +216,21 @@ def test_a_file_that_is_no_result_is_refused_and_stays(
     assert (done.returncode, done.stdout) == (2, "")
     assert f"tinygram: error: after.json {fault}" in done.stderr
     assert (tmp_path / "after.json").read_bytes() == document
+
+
+def test_pages_are_compared_like_the_results_in_them(
+    call: Call, compared: Call, compare: Call
+) -> None:
+    worse = compared_result(RATES, WRITES | {"nagle": [1000] * 8})
+    of_files = compared(summed_up(BASE), summed_up(worse), "--fail-above", "5%")
+    assert (of_files.returncode, of_files.stderr) == (3, "")
+    for name in ("before", "after"):
+        made = call("report", f"{name}.json", "--html", f"{name}.html")
+        assert (made.returncode, made.stderr) == (0, "")
+    assert compare("before.html", "after.html", "--fail-above", "5%") == of_files
+    # Between a page and its file there is no difference.
+    alike = compare("after.html", "after.json", "--fail-above", "5%", "--gate", "counts")
+    assert (alike.returncode, alike.stderr) == (0, "")
 
 
 def test_an_older_result_is_read(compare: Call) -> None:

@@ -22,7 +22,7 @@ CONNECTIONS = 300
 MESSAGES = 3_000
 FLAT_OUT = ("--lone", "--messages", MESSAGES)
 IN_SLICES = (
-    *("--rate", 3_000, "--duration", "200ms"),
+    *("--rate", 3_000, "--burst", 5, "--duration", "200ms"),
     *("--strategy", "nodelay", "--strategy", "adaptive"),
 )
 WAYS = [
@@ -65,8 +65,9 @@ def test_every_message_of_every_way_comes_on_its_connection(load: str, request: 
         counters = run["counters"]
         assert counters["messages"] == (MESSAGES if load == "flat_out" else 600)
         if "/io_uring/" in way:
-            # A call of io_uring hands over all that is at hand.
-            assert 0 < counters["writes"] <= counters["messages"]
+            # A call of io_uring hands over all that is at hand: flat out 64 messages, else the five
+            # that are due at once. Half: a message may be taken in parts, by a call each.
+            assert 0 < counters["writes"] < counters["messages"] / 2
         else:
             assert counters["written_bytes"] == counters["bytes"]
         if way in ("asyncio/stdlib/nodelay", "native/tinygram/nodelay"):

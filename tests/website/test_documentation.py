@@ -94,6 +94,14 @@ def test_a_wrong_command_is_found() -> None:
     assert complaint(second) is None
 
 
+def test_every_command_of_the_example_for_ci_is_one_that_tinygram_takes() -> None:
+    """A command is a line of a script, or the whole of one; the shell's `||` is no word of it."""
+    text = (ROOT / "examples" / "ci" / "performance.yml").read_text()
+    lines = re.findall(r"^ +(?:run: )?(tinygram .*?)(?: \|\| .*)?$", text, re.MULTILINE)
+    assert [line.split()[1] for line in lines] == ["stream", "rerun", "compare", "compare"]
+    assert [said for line in lines if (said := complaint(line))] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=in_repository)
 def test_python_is_python_and_knows_the_library(page: Path) -> None:
     for snippet in re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):

@@ -25,3 +25,8 @@ pub mod sizes;
 pub mod socket;
 pub mod stream;
 pub mod write_counts;
+
+// The example of this page is tested here: the package of `tinygram-net` has no docs/.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/reference/rust.md")]
+struct RustReference;
