@@ -7,7 +7,8 @@
 //! write that follows another, and the time until the thread comes when it is told.
 //!
 //! On the senders' core the thread comes when they rest. Where they do not, the next sender writes what is
-//! held. Messages that come faster than they can be written one by one are held together for longer.
+//! held. Messages that come faster than they can be written one by one, or faster while none is written, are
+//! held together for longer.
 //! Whether they do shows only while none is written, so after many in a row the next is held to look.
 
 #[cfg(test)]
@@ -26,10 +27,10 @@ const MOST_FEW: u64 = 8;
 const REST_WRITES: u64 = 12;
 /// Messages that come within this part of the price of a write after one, or after each other, are a burst.
 const CLOSE_SHARE: u64 = 3;
-/// After this many messages, each within this many times the price of a write after the one before, the next
-/// is held: to its sender a write costs more than the time that the kernel takes.
+/// After this many messages, on average less than `DENSE_WRITES` times the price of a write apart, the next is
+/// held: to its sender a write costs more than the time that the kernel takes.
 const IN_A_ROW: u64 = 64;
-const SLACK_WRITES: u64 = 3;
+const DENSE_WRITES: u64 = 5;
 /// Senders wait for this many times the price of a write for the thread to come; then one of them writes.
 const PATIENT_WRITES: u64 = 2;
 /// Senders keep up with messages whose gaps are longer than the price of a write by this part of it.
@@ -38,6 +39,8 @@ const SPARE_SHARE: u64 = 4;
 /// write of each other: the more messages a batch has, the less its write costs for each.
 const FAST_SHARE: u64 = 2;
 const MOST_DOUBLINGS: u32 = 7;
+/// After so many visits of the thread in a row that find messages far apart, waiting brings no more.
+const SLOW_VISITS: u32 = 8;
 /// Within a burst, after which its sender may rest, the wait has doubled at least this often.
 const DOUBLINGS_IN_BURST: u32 = 2;
 /// A sender looks at the clock again after this part of the time for which messages have been held, and
@@ -83,6 +86,8 @@ pub(in super::super) struct SharedAdaptive {
     holds_on: bool,
     /// How often the wait for the thread has doubled.
     doublings: u32,
+    /// How many times in a row the thread has come for messages that were not dense any more.
+    slow_visits: u32,
     /// The number of the message whose sender looks at the clock.
     look_at: u64,
     last_write_ns: u64,
@@ -96,7 +101,7 @@ impl Policy for SharedAdaptive {
         let idle_ns = at.now_ns.saturating_sub(self.last_write_ns);
         // Not by the price alone: one that has risen by mistake would never be measured again.
         self.follows = idle_ns < self.write.ns().min(WRITE_NS.into());
-        // One that has been let send more takes longer for something else now and then.
+        // Where waiting brings more, a short pause of the sender is no rest.
         let rest_writes = if self.doublings > 0 { REST_WRITES } else { 1 };
         if idle_ns >= rest_writes * self.write.ns() {
             self.stop_holding_on();
@@ -105,11 +110,15 @@ impl Policy for SharedAdaptive {
             self.end_burst(at.messages);
             self.is_rested = idle_ns >= REST_WRITES * self.write.ns();
         }
-        if self.holds_on || self.ends_a_row(at.now_ns, idle_ns) {
+        if self.holds_on {
             return None;
         }
         let is_one_of_few = !self.expects_many && self.are_few(at.messages - self.before_burst + 1);
-        is_one_of_few.then_some(Reason::Idle)
+        if !is_one_of_few {
+            self.in_a_row = 0;
+            return None;
+        }
+        (!self.ends_a_row(at.now_ns, idle_ns)).then_some(Reason::Idle)
     }
 
     fn on_batch(&mut self, messages: u64) {
@@ -129,6 +138,9 @@ impl Policy for SharedAdaptive {
                 self.rested_wake.note(took_ns);
             }
         }
+        if let Some(since_ns) = at.held_since_ns.filter(|_| self.doublings > 0) {
+            self.on_visit(at, since_ns);
+        }
         Some(Reason::Tick)
     }
 
@@ -142,7 +154,7 @@ impl Policy for SharedAdaptive {
         };
         let held_ns = at.now_ns.saturating_sub(since_ns);
         let batch = at.messages.saturating_sub(self.before_batch).max(1);
-        let gap_ns = held_ns / (batch - 1).max(1);
+        let gap_ns = gap_ns(held_ns, batch);
         let left_ns = self.patience_ns(gap_ns).saturating_sub(held_ns);
         self.look_later(at.messages, batch, held_ns, gap_ns, left_ns);
         let is_overdue = !at.is_blocked && left_ns == 0;
@@ -160,7 +172,7 @@ impl Policy for SharedAdaptive {
         self.last_write_ns = end_ns;
         if by == Writer::Thread {
             self.has_visited = true;
-            // Where waiting brings more, it may have come only because the scheduler let it.
+            // Where waiting brings more, a visit tells nothing: the scheduler lets the thread in now and then.
             if self.doublings == 0 {
                 self.stop_holding_on();
             }
@@ -207,6 +219,7 @@ impl SharedAdaptive {
             written_gap_ns: 0,
             holds_on: false,
             doublings: 0,
+            slow_visits: 0,
             look_at: 0,
             last_write_ns: 0,
             has_visited: false,
@@ -226,7 +239,7 @@ impl SharedAdaptive {
         }
         self.in_a_row = 0;
         let gap_ns = now_ns.saturating_sub(self.row_since_ns) / IN_A_ROW;
-        let is_dense = gap_ns < (1 + SLACK_WRITES) * self.write.ns();
+        let is_dense = gap_ns < DENSE_WRITES * self.write.ns();
         self.written_gap_ns = if is_dense { gap_ns } else { 0 };
         is_dense
     }
@@ -275,9 +288,9 @@ impl SharedAdaptive {
     /// `each_ns` counts the gap before them and the time of a write, too.
     fn end_look(&mut self, messages: u64, gap_ns: u64, each_ns: u64) {
         let write_ns = self.write.ns();
-        // Whether waiting brings more: they come faster than they did while each was written.
-        let are_let_come = each_ns < self.written_gap_ns - self.written_gap_ns / SPARE_SHARE;
+        let are_let_come = self.are_let_come(each_ns);
         self.in_a_row = 0;
+        self.slow_visits = 0;
         if !are_let_come {
             self.written_gap_ns = 0;
         }
@@ -287,16 +300,42 @@ impl SharedAdaptive {
             self.stop_holding_on();
         } else {
             self.holds_on = true;
-            self.doublings = match gap_ns < write_ns / FAST_SHARE || are_let_come {
+            self.doublings = match self.are_fast(gap_ns) || are_let_come {
                 true => MOST_DOUBLINGS.min(self.doublings + 1),
                 false => 0,
             };
         }
     }
 
+    /// The thread comes for what is held, though waiting has brought more. Where it no longer does, several
+    /// times in a row, senders write again: with a core of its own the thread would always come first.
+    fn on_visit(&mut self, at: Moment, since_ns: u64) {
+        let batch = at.messages.saturating_sub(self.before_batch).max(1);
+        let gap_ns = gap_ns(at.now_ns.saturating_sub(since_ns), batch);
+        if batch > 1 && (self.are_fast(gap_ns) || self.are_let_come(gap_ns)) {
+            self.slow_visits = 0;
+            return;
+        }
+        self.slow_visits += 1;
+        if self.slow_visits == SLOW_VISITS {
+            self.stop_holding_on();
+        }
+    }
+
+    /// Whether messages come so fast that each write costs less for a message the longer they are held.
+    fn are_fast(&self, gap_ns: u64) -> bool {
+        gap_ns < self.write.ns() / FAST_SHARE
+    }
+
+    /// Whether waiting brings more: messages come faster than they did while each was written.
+    fn are_let_come(&self, gap_ns: u64) -> bool {
+        gap_ns < self.written_gap_ns - self.written_gap_ns / SPARE_SHARE
+    }
+
     /// Senders keep up with what comes.
     fn stop_holding_on(&mut self) {
         self.holds_on = false;
+        self.slow_visits = 0;
         self.doublings = 0;
         self.written_gap_ns = 0;
     }
@@ -308,4 +347,9 @@ impl SharedAdaptive {
         let step = part_ns.min(left_ns) / gap_ns.max(1);
         self.look_at = messages + step.clamp(1, batch.min(MOST_STEP));
     }
+}
+
+/// How far apart the messages of a batch came, which were held for so long.
+fn gap_ns(held_ns: u64, batch: u64) -> u64 {
+    held_ns / (batch - 1).max(1)
 }

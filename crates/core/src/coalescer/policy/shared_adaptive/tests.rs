@@ -1,3 +1,5 @@
+mod let_send;
+
 use super::*;
 
 const LONG_NS: u64 = 1_000_000;
@@ -103,7 +105,7 @@ fn messages_that_come_singly_are_written_by_their_senders() {
     let mut connection = Connection::new();
     for _ in 0..200 {
         assert_eq!(connection.burst(1), 1);
-        connection.rest(SLACK_WRITES * Connection::WRITE_NS);
+        connection.rest((DENSE_WRITES - 1) * Connection::WRITE_NS);
     }
 }
 
@@ -286,50 +288,6 @@ fn messages_that_always_come_faster_than_they_can_be_written_are_held_twice_as_l
     // A rest ends it: the thread comes for the first message, and what follows is few again.
     connection.rest(REST_WRITES * Connection::WRITE_NS);
     assert_eq!([connection.burst(1), connection.burst(1)], [0, 1]);
-}
-
-/// Messages in a row that their sender writes, and rests for 6 µs after each: one each 10 µs.
-fn written_in_a_row() -> Connection {
-    let mut connection = Connection::new();
-    for _ in 0..IN_A_ROW {
-        assert_eq!(connection.burst(1), 1);
-        connection.rest(6_000);
-    }
-    let at = connection.moment(None);
-    assert!(connection.adaptive.on_message(at).is_none(), "to look");
-    connection
-}
-
-#[test]
-fn a_sender_that_sends_more_while_none_is_written_is_let_send_for_longer_each_time() {
-    let mut connection = written_in_a_row();
-    for writes in [2, 4, 8, 16] {
-        let (held_ns, _) = connection.rescue(6_000);
-        let patience_ns = writes * Connection::WRITE_NS;
-        assert!(
-            (patience_ns..patience_ns + 6_000).contains(&held_ns),
-            "{held_ns}"
-        );
-        connection.rest(6_000);
-        let at = connection.moment(None);
-        assert!(connection.adaptive.on_message(at).is_none());
-    }
-    // The scheduler lets the thread write once: that tells nothing of the sender.
-    connection
-        .adaptive
-        .on_written(connection.now_ns, Writer::Thread);
-    connection.rest(6_000);
-    let at = connection.moment(None);
-    assert!(connection.adaptive.on_message(at).is_none());
-    assert!((128_000..134_000).contains(&connection.rescue(6_000).0));
-}
-
-#[test]
-fn messages_that_come_no_faster_while_none_is_written_are_written_by_their_senders_again() {
-    let mut connection = written_in_a_row();
-    assert_eq!(connection.rescue(10_000).0, 10_000);
-    connection.rest(6_000);
-    assert_eq!(connection.burst(1), 1);
 }
 
 #[test]
