@@ -93,6 +93,8 @@ def test_addresses_and_names_are_left_out_wherever_they_are() -> None:
         ("--server", "192.0.2.7", "192.0.2.7", "<anonymous>"),
         ("--server", "[2001:db8::7]:5201", "2001:db8::7", "[<anonymous>]:5201"),
         ("--server", "2001:db8::7", "2001:db8::7", "<anonymous>"),
+        ("--server", "[2001:470:1f0b::7]:7000", "2001:470:1f0b::7", "[<anonymous>]:7000"),
+        ("--server", "birch:5201", "192.0.2.7", "<anonymous>:5201"),
         ("--cluster", "db.example.org:6379", "db.example.org", "<anonymous>:6379"),
     ],
 )

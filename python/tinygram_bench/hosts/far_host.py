@@ -73,8 +73,8 @@ class FarHost:
 
     @property
     def environment(self) -> dict[str, Any]:
-        """The facts of that host, as it told them."""
-        return self._line.welcome.environment
+        """The facts of that host, as it told them, and the name by which it was asked for."""
+        return self._line.welcome.environment | {"host": self._address.host.lower()}
 
     def link(self) -> Link:
         """The link to it, for one run or many. Raises RunError where it cannot be reached."""

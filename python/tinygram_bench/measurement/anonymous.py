@@ -1,22 +1,23 @@
 """`--anonymous`: a result that does not tell whose it is.
 
 Left out are the names of host and user wherever they appear, the result file's name, the folders of
-all paths, and the addresses of other machines. CPU, kernel, versions, settings and time
-stay: figures mean nothing without them.
+all paths, and the addresses of other machines. CPU, kernel, versions, settings and time stay:
+figures mean nothing without them.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import pwd
 import re
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import msgspec
 
+from tinygram_bench.model.named_hosts import hosts_named
 from tinygram_bench.model.result import Result
 
 LEFT_OUT = "<anonymous>"
@@ -24,12 +25,17 @@ LEFT_OUT = "<anonymous>"
 _PATH = re.compile(r"(?<![\w.>%])~?/(?:[^\s/'\\\":;,()|]+/)+(?=[^\s/'\\\":;,()|])")
 _ADDRESS = re.compile(r"(?<![\w.\-])(?!127\.|localhost\b)[\w.\-]+(?=:[0-9]{1,5}\b)")
 _HOSTS = ("--server", "--cluster")
-_HOST = re.compile(r"\[?([0-9A-Fa-f:]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.%\w]*|[\w.\-]+)")
-"""The host of HOST, HOST:PORT, [IPv6]:PORT or an IPv6 address."""
 _IS_HERE = re.compile(r"127\.|localhost$|::1$|auto$")
 _FILES = ("--json", "--resume")
 _PARAMETERS = ("receiver_command", "server_command")
-_TEXTS = ("failure", "message", "reason", "answer", "version", "environment", "differs")
+_LITERAL = re.compile(
+    r"(?<![\w.:])(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}"
+    r"|[0-9A-Fa-f]*:[0-9A-Fa-f.:]*:[0-9A-Fa-f.:]*[0-9A-Fa-f])(?!\w)"
+)
+"""What may be an address of IPv4 or IPv6."""
+_SAID = ("failure", "message", "reason", "answer")
+"""Texts that may tell the address which a host's name has led to."""
+_TEXTS = ("version", "environment", "differs")
 
 
 def anonymised(result: Result) -> Result:
@@ -47,7 +53,11 @@ def anonymised(result: Result) -> Result:
         text = _PATH.sub(f"{LEFT_OUT}/", plain(text))
         return names.sub(LEFT_OUT, text) if names is not None else text
 
-    tree = _walked(tree, plain, free)
+    def said(text: str) -> str:
+        return free(_LITERAL.sub(_elsewhere_left_out, text))
+
+    of_text = dict.fromkeys(_TEXTS, free) | dict.fromkeys(_SAID, said)
+    tree = _walked(tree, plain, of_text)
     tree["host"] = None
     for each in tree["resumptions"]:
         each["host"] = None
@@ -55,18 +65,29 @@ def anonymised(result: Result) -> Result:
     return msgspec.convert(tree, Result)
 
 
-def _walked(found: Any, plain: Callable[[str], str], free: Callable[[str], str]) -> Any:
-    """Change every text: by `free` where it is in a user's or program's words, else by `plain`."""
+def _walked(
+    found: Any, change: Callable[[str], str], of_text: Mapping[str, Callable[[str], str]]
+) -> Any:
+    """Change every text by `change`, and by another function where its name has one."""
     if isinstance(found, str):
-        return plain(found)
+        return change(found)
     if isinstance(found, Mapping):
         return {
-            name: _walked(each, free if name in _TEXTS else plain, free)
-            for name, each in found.items()
+            name: _walked(each, of_text.get(name, change), of_text) for name, each in found.items()
         }
     if isinstance(found, Sequence):
-        return [_walked(each, plain, free) for each in found]
+        return [_walked(each, change, of_text) for each in found]
     return found
+
+
+def _elsewhere_left_out(found: re.Match[str]) -> str:
+    """What is left of an address in a text: nothing, unless it is this host's, or none at all."""
+    try:
+        address = ipaddress.ip_address(found[0])
+    except ValueError:
+        return found[0]
+    is_told = address.is_loopback or address.is_unspecified
+    return found[0] if is_told else LEFT_OUT
 
 
 def _given(result: Result) -> dict[str, str]:
@@ -78,11 +99,6 @@ def _given(result: Result) -> dict[str, str]:
             given[value] = _PATH.sub(f"{LEFT_OUT}/", value)
         address = getattr(case.parameters, "server_address", None) or ""
         given[address] = _ADDRESS.sub(LEFT_OUT, address)
-    for before, word in zip(result.command, result.command[1:], strict=False):
-        if before == "--server":
-            given[word] = _ADDRESS.sub(LEFT_OUT, word)
-        elif word.startswith("--server="):
-            given[word] = "--server=" + _ADDRESS.sub(LEFT_OUT, word.removeprefix("--server="))
     given |= _numbered_hosts(result)
     # The longest first: one address may be the beginning of another.
     given = dict(sorted(given.items(), key=lambda each: -len(each[0])))
@@ -113,7 +129,7 @@ def _without_files(words: Sequence[str]) -> list[str]:
 def _names(result: Result) -> re.Pattern[str] | None:
     """The host's name, whole and short, the user's, unless that is root, and other hosts' names."""
     host = socket.gethostname()
-    found = {host, host.partition(".")[0], *_other_hosts(result.command)}
+    found = {host, host.partition(".")[0], *_other_hosts(result)}
     try:
         found.add(pwd.getpwuid(os.getuid()).pw_name)
     except KeyError:
@@ -122,11 +138,9 @@ def _names(result: Result) -> re.Pattern[str] | None:
     return re.compile(rf"(?<!\w)(?:{'|'.join(known)})(?!\w)") if known else None
 
 
-def _other_hosts(command: Sequence[str]) -> Iterator[str]:
-    """The hosts that the command names, with or without a port, but for this machine's own."""
-    words = [part for word in command for part in word.split("=", 1)]
-    for option, value in pairwise(words):
-        if option in _HOSTS:
-            host = _HOST.match(value)
-            if host is not None and not _IS_HERE.match(host[1]):
-                yield host[1]
+def _other_hosts(result: Result) -> Iterator[str]:
+    """The hosts that the command names, and the far host, but for this machine."""
+    far = result.environment.get("far", {}).get("host")
+    for host in (*hosts_named(result.command, _HOSTS), *([far] if far else [])):
+        if not _IS_HERE.match(host):
+            yield host

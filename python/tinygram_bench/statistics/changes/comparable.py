@@ -8,12 +8,12 @@ host, and each host of a cluster, is looked at as the near host is.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from tinygram_bench.model.named_hosts import hosts_named
 from tinygram_bench.model.result import Case, Result
 
 _DECISIVE = {
@@ -42,6 +42,8 @@ _ELSEWHERE = ("far", "cluster")
 """What the environment has of other hosts: their environments, which are compared one by one."""
 _ROLES = ("server", "generator")
 _NO_HOST = ("host", None)
+_NOT_KNOWN = "not known"
+_NO_FAR_HOST = ("far host", _NOT_KNOWN)
 
 
 class Difference(Struct, frozen=True):
@@ -78,7 +80,9 @@ def hindrances(before: Result, after: Result, *, has_times: bool = True) -> tupl
         for name in old:
             found += _within(f"{name} of {case.case_id}", old[name], new[name])
     return tuple(
-        each for each in found if each.before != each.after or (each.what, each.after) == _NO_HOST
+        each
+        for each in found
+        if each.before != each.after or (each.what, each.after) in (_NO_HOST, _NO_FAR_HOST)
     )
 
 
@@ -86,7 +90,8 @@ def other_differences(
     before: Result, after: Result, *, has_times: bool = True
 ) -> tuple[Difference, ...]:
     """What else differs in the environment: versions, mostly. `has_times`: see `hindrances`."""
-    known = (*_DECISIVE, *(_DECISIVE_FOR_TIMES if has_times else {}), *_FLEETING, *_ELSEWHERE)
+    decisive = (*_DECISIVE, *(_DECISIVE_FOR_TIMES if has_times else {}))
+    known = (*decisive, *_FLEETING, *_ELSEWHERE, "host")
     return tuple(
         Difference(whose + name, old.get(name), new.get(name))
         for whose, old, new in _environments(before, after)
@@ -138,19 +143,16 @@ def _name_of(host: _Facts) -> str:
 
 
 def _far_name(result: Result) -> str | None:
-    """The far host as `--server` names it, without a port; None where there is no far host.
+    """The far host as it was asked for, without a port; None where there is no far host.
 
-    Its environment does not name it, so that it is known from the command alone.
+    Of older results it is known from the command alone.
     """
     if "far" not in result.environment:
         return None
-    words = [part for word in result.command for part in word.split("=", 1)]
-    named = dict(pairwise(words)).get("--server")
-    if named is None:
-        return None
-    # A bare IPv6 address has colons, too.
-    has_port = named.count(":") == 1 or (named.startswith("[") and not named.endswith("]"))
-    return (named.rpartition(":")[0] if has_port else named).strip("[]").lower()
+    host = result.environment["far"].get("host") or next(
+        hosts_named(result.command, ("--server",)), _NOT_KNOWN
+    )
+    return str(host).lower()
 
 
 def _within(what: str, before: Any, after: Any) -> Iterator[Difference]:
