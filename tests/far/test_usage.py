@@ -17,7 +17,7 @@ from tests.hosts.far_server import LIMITS
 from tinygram_bench.far import usage
 from tinygram_bench.far.guest import Guest, _Process
 from tinygram_bench.far.programs import PROGRAMS, Here
-from tinygram_bench.far.usage import OTHER_FDS, Used, used_by
+from tinygram_bench.far.usage import OTHER_FDS, InUse, used_by
 from tinygram_bench.host.network.connections import Known
 
 MIB = 1 << 20
@@ -65,15 +65,15 @@ def test_what_a_process_has_started_uses_counts_with_it(
 def test_all_processes_are_added_up_and_one_that_has_ended_uses_nothing() -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
-    assert used_by([ended.pid]) == Used(0, 0)
+    assert used_by([ended.pid]) == InUse(0, 0)
     ended.wait()
-    assert used_by([ended.pid]) == used_by([]) == Used(0, 0)
+    assert used_by([ended.pid]) == used_by([]) == InUse(0, 0)
     with running(WITH_A_CHILD) as first, running(WITH_A_CHILD) as second:
         both = used_by([first.pid, second.pid, ended.pid])
     assert both.memory_bytes > 4 * LARGE_BYTES
 
 
-async def _used_with(files: tuple[int, ...], output_bytes: int) -> Used:
+async def _used_with(files: tuple[int, ...], output_bytes: int) -> InUse:
     """What a client uses whose one process has ended, and has left these."""
     none: Any = None
     child: Any = SimpleNamespace(worker=SimpleNamespace(pid=0, output_bytes=output_bytes))
@@ -90,7 +90,7 @@ def test_files_that_a_process_has_left_in_memory_are_its_clients() -> None:
     try:
         for fd in fds:
             os.write(fd, bytes(MIB))
-        assert asyncio.run(_used_with(fds, 100)) == Used(2 * MIB + 100, 0)
+        assert asyncio.run(_used_with(fds, 100)) == InUse(2 * MIB + 100, 0)
     finally:
         for fd in fds:
             os.close(fd)

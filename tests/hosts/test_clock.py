@@ -56,7 +56,7 @@ BEHIND = Difference(since_ns=NOW_NS, offset_ns=-7 * SECOND_NS, rate=0.0, bound_n
 
 @pytest.mark.parametrize("count", [1, 8, 15, 17, 24])
 def test_notes_that_end_within_one_are_the_far_hosts_fault(count: int) -> None:
-    with pytest.raises(RunError, match=f"far host's receiver end within one: their {count} bytes"):
+    with pytest.raises(RunError, match=f"receiver: the last one is cut off .{count} bytes"):
         notes_here(bytes(count), LEVEL)
 
 

@@ -38,7 +38,7 @@ from tinygram_bench.far.limits import (
     moved_so_far,
 )
 from tinygram_bench.far.programs import RefusedError
-from tinygram_bench.far.usage import Used
+from tinygram_bench.far.usage import InUse
 from tinygram_bench.processes import children
 
 MOST_BYTES = 64 << 20
@@ -221,8 +221,8 @@ def test_processes_that_have_too_much_memory_together_end_their_client(
     assert named_child(os.getpid(), "tg-receiver") == []
 
 
-def nothing_used() -> Used:
-    return Used(0, 0)
+def nothing_used() -> InUse:
+    return InUse(0, 0)
 
 
 async def _lost() -> None:
@@ -266,14 +266,14 @@ def test_bytes_and_rate_of_a_client_are_limited(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("used", "option"),
     [
-        (Used(LIMITS.memory_bytes + 1, 0), "--max-memory"),
-        (Used(0, LIMITS.connections + 1), "--max-connections"),
+        (InUse(LIMITS.memory_bytes + 1, 0), "--max-memory"),
+        (InUse(0, LIMITS.connections + 1), "--max-connections"),
     ],
 )
 def test_what_all_processes_of_a_client_have_together_is_limited(
-    used: Used, option: str, monkeypatch: pytest.MonkeyPatch
+    used: InUse, option: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    check_used(LIMITS, Used(LIMITS.memory_bytes, LIMITS.connections))
+    check_used(LIMITS, InUse(LIMITS.memory_bytes, LIMITS.connections))
     monkeypatch.setattr(far_limits, "EVERY_S", 0.01)
     with pytest.raises(RefusedError, match=option):
         asyncio.run(end_above(limits(time_s=LIMIT_S), _asleep(), lambda: used))

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from tinygram_bench.far.limits import Limits, connections_within, hold
 from tinygram_bench.far.programs import Here, Program, RefusedError, program
-from tinygram_bench.far.usage import Used, used_by
+from tinygram_bench.far.usage import InUse, used_by
 from tinygram_bench.host.network.connections import Known
 from tinygram_bench.host.placement import placement
 from tinygram_bench.host.write_counter import Counting
@@ -81,16 +81,16 @@ class Guest:
         self.writer.write(wire.line_of(answer))
         await self.writer.drain()
 
-    def used(self) -> Used:
+    def used(self) -> InUse:
         """What its processes use together; what they have left in memory counts, too."""
         processes = self._processes.values()
-        # The number of one that has ended may be another process's soon.
+        # The pid of a process that has ended may be another one's soon.
         living = (each.child.worker.pid for each in processes if not each.ended.is_set())
         memory_bytes, connections = used_by(living)
         for process in processes:
             memory_bytes += process.child.worker.output_bytes
             memory_bytes += sum(os.fstat(fd).st_size for fd in process.here.files)
-        return Used(memory_bytes, connections)
+        return InUse(memory_bytes, connections)
 
     async def _take(self, order: wire.Order) -> None:
         """Carry out an order. A client that does not read is not heard until it does."""

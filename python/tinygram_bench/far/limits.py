@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from tinygram_bench.far.programs import RefusedError
-from tinygram_bench.far.usage import OTHER_FDS, Used
+from tinygram_bench.far.usage import OTHER_FDS, InUse
 from tinygram_bench.model.units import format_bytes
 
 EVERY_S = 5.0
@@ -99,7 +99,7 @@ def moved_so_far(net: Path = _NET) -> Moved:
 
 
 async def end_above(
-    limits: Limits, serving: Coroutine[Any, Any, None], used: Callable[[], Used]
+    limits: Limits, serving: Coroutine[Any, Any, None], used: Callable[[], InUse]
 ) -> None:
     """Await `serving`, and end it where its client uses more than `limits`. Raises RefusedError.
 
@@ -126,7 +126,7 @@ async def end_above(
         await asyncio.wait((served, watched))
 
 
-async def _watch(limits: Limits, used: Callable[[], Used]) -> None:
+async def _watch(limits: Limits, used: Callable[[], InUse]) -> None:
     """Look every EVERY_S s. Raises RefusedError where more is used, or was moved, than allowed."""
     first = before = moved_so_far()
     while True:
@@ -153,7 +153,7 @@ def check(limits: Limits, moved: int, rate_bytes_per_s: float) -> None:
         )
 
 
-def check_used(limits: Limits, used: Used) -> None:
+def check_used(limits: Limits, used: InUse) -> None:
     """Raises RefusedError where a client's processes have more together than it may."""
     if used.memory_bytes > limits.memory_bytes:
         raise RefusedError(

@@ -1,7 +1,8 @@
 """What the processes of a client use together, as the kernel tells it.
 
 Law: it is asked for while a client is measured, so a look costs a few short reads for each process,
-and none that walks through its memory, its connections or the other processes of this host.
+and none that walks through its memory, or on Linux 6.2 and newer its connections, or, where the
+kernel tells children, the other processes of this host.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ _TELLS_CHILDREN = Path("/proc/thread-self/children").exists()
 """Whether the kernel was built to tell a process's children."""
 
 
-class Used(NamedTuple):
+class InUse(NamedTuple):
     """The memory that processes have, in bytes, and how many connections."""
 
     memory_bytes: int
     connections: int
 
 
-def used_by(pids: Iterable[int]) -> Used:
+def used_by(pids: Iterable[int]) -> InUse:
     """What these processes use, and those that they have started; nothing where they have ended."""
     memory_bytes = connections = 0
     for pid in pids:
@@ -37,7 +38,7 @@ def used_by(pids: Iterable[int]) -> Used:
             used = _used(member)
             memory_bytes += used.memory_bytes
             connections += used.connections
-    return Used(memory_bytes, connections)
+    return InUse(memory_bytes, connections)
 
 
 def _family(pid: int) -> Iterable[int]:
@@ -54,16 +55,14 @@ def _family(pid: int) -> Iterable[int]:
     return found
 
 
-def _used(pid: int) -> Used:
+def _used(pid: int) -> InUse:
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-        open_fds = os.stat(f"/proc/{pid}/fd").st_size
+        # Before Linux 6.2 the folder does not tell how many there are.
+        open_fds = os.stat(f"/proc/{pid}/fd").st_size or len(os.listdir(f"/proc/{pid}/fd"))
     except OSError:  # It has ended.
-        return Used(0, 0)
+        return InUse(0, 0)
     told = dict(line.split(":", 1) for line in lines)
     # One that has ended, and was not waited for, has no memory.
     kib = sum(int(told[name].split()[0]) for name in _MEMORY if name in told)
-    # Before Linux 6.2 the kernel tells only the size of a table, which is at most twice as large as
-    # it had to be.
-    open_fds = open_fds or int(told["FDSize"]) // 2
-    return Used(kib << 10, max(0, open_fds - OTHER_FDS))
+    return InUse(kib << 10, max(0, open_fds - OTHER_FDS))

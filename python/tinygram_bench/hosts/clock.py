@@ -130,6 +130,9 @@ class Clock:
         except OSError as error:
             self.failure = f"the clock of {self._host} does not answer: {error}{REMEDY}"
             raise RunError(self.failure) from error
+        except RunError as error:
+            self.failure = str(error)
+            raise
         self._looks.append(found)
 
     def difference(self, since_ns: int | None = None) -> Difference:
@@ -223,14 +226,14 @@ def notes_there(notes: bytes, found: Difference) -> bytes:
 def _notes_at(notes: bytes, time_ns: Callable[[int], int], which: str) -> bytes:
     if len(notes) % _NOTE_BYTES:
         raise RunError(
-            f"{which} end within one: their {len(notes)} bytes are no multiple of {_NOTE_BYTES}"
+            f"{which}: the last one is cut off ({len(notes)} bytes, no multiple of {_NOTE_BYTES})"
         )
     pairs = array("Q", notes)
     try:
         pairs[1::2] = array("Q", map(time_ns, pairs[1::2]))
     except OverflowError as error:
         raise RunError(
-            f"{which} have a time before this host was started, or one that no clock reaches: what "
+            f"{which} have a time before that host was started, or one that no clock reaches: what "
             "the far host says of times is wrong"
         ) from error
     return pairs.tobytes()

@@ -19,7 +19,10 @@ from tinygram_bench.statistics.links import LinkSummary, links_of
 from tinygram_bench.statistics.workloads.loads import is_alone, load_name, turns_of
 
 _OPTION = "--congestion-control"
-_ALONE_BY = ("--lone", "--messages", "--calls", "--probe", "--published", "--sweep", "--scenario")
+_ALONE_BY = {
+    *("--lone", "--messages", "--calls", "--probe", "--published", "--sweep", "--scenario"),
+    *("--busy-thread", "--cross-check"),
+}
 """Options with which cases run alone, or may."""
 _LINKS = "Links: what was asked, and what they did over all runs (times in µs)"
 _LINK: tuple[Shown[LinkSummary], ...] = (
@@ -179,7 +182,9 @@ def _condensed(result: Result) -> Iterator[str]:
 def _ran_alone(result: Result) -> Iterator[str]:
     """A remark on loads whose cases did not take turns, though nobody asked for that."""
     options = {word.split("=")[0] for word in result.command}
-    if not options.isdisjoint(_ALONE_BY):
+    # What a program or `rerun` has asked for is not in the command.
+    is_plain = result.command[:1] == ("tinygram",) and "rerun" not in result.command
+    if not is_plain or not options.isdisjoint(_ALONE_BY):
         return
     sharing: defaultdict[Hashable, list[Case]] = defaultdict(list)
     for case in result.plan.cases:
@@ -189,9 +194,9 @@ def _ran_alone(result: Result) -> Iterator[str]:
     if loads:
         yield (
             f"Cases of these loads ran one after the other, and not in slices: "
-            f"{joined(list(dict.fromkeys(loads)))}. Whatever the host did meanwhile is in what "
-            "they differ by. A slice takes 20 messages and 20 round trips at least: a longer "
-            "--duration lets the cases take turns."
+            f"{joined(list(dict.fromkeys(loads)))}. What the host did meanwhile may be part of "
+            "their differences. Their runs are too short for slices: a longer --duration lets the "
+            "cases take turns."
         )
 
 

@@ -45,7 +45,7 @@ def client_context(certificate: str) -> ssl.SSLContext:
     try:
         context.load_verify_locations(cadata=certificate)
     except (TypeError, ValueError) as error:  # It is empty, or has what is not ASCII.
-        raise ssl.SSLError(f"the other end's certificate is none: {error}") from error
+        raise ssl.SSLError(f"what the other end shows is no certificate: {error}") from error
     return context
 
 

@@ -31,9 +31,9 @@ def sentences_on(swept: Swept) -> tuple[str, ...]:
 
 
 def _in_doubt(swept: Swept) -> tuple[str, ...]:
-    """How many figures are in doubt, and why: they are still used for knees and limits.
+    """How many figures are in doubt, and why: they still count for knees and limits.
 
-    For limits those are not used that the clocks of two hosts do not know well enough.
+    Those that the clocks of two hosts do not know well enough count for knees alone.
     """
     doubts = [reason for curve in swept.curves for reason in curve.reasons if reason]
     if not doubts:
