@@ -11,19 +11,18 @@ from claim.page.goals import count_of, goals_of, holds
 from claim.page.wording import percent
 from claim.result import ClaimResult, is_whole
 
-_PARTS = {("full", "tuning"): "loopback", ("full", "confirm"): "confirmed"}
-"""Grid and set → the part of docs/claim.md that has them, where it has another name."""
-_DECISIVE = "confirmed"
-"""The part that decides: nothing was tuned with its seeds and sizes."""
+_PARTS = {
+    ("full", "tuning"): "loopback",
+    ("full", "confirm"): "confirmed",
+    ("full", "tuning", "threads"): "threads",
+}
+"""Grid, set, and the runtime if it is a single one → the part of docs/claim.md that has them."""
 
 
 def summary(result: ClaimResult) -> str:
     """What the grid has come to: the answer, what decides how many cells, and each goal."""
     count = count_of(result)
     goals = goals_of(result)
-    word = "holds" if holds(result) else "does not hold"
-    if not is_whole(result):
-        word = "is not shown either way: a part was measured"
     rows = [
         "| cells | held by the clock | held by counts | lost by the clock | lost by counts "
         "| undecided |",
@@ -37,7 +36,7 @@ def summary(result: ClaimResult) -> str:
     begun = result.started_at.partition("T")[0]
     return "\n".join(
         [
-            f"**It {word}** (grid *{result.grid}*, set *{result.set.name}*, {begun}): "
+            f"**It {_word(result)}** (grid *{result.grid}*, set *{result.set.name}*, {begun}): "
             f"{sum(goal.is_met for goal in goals)} of {len(goals)} goals met.\n",
             *rows,
             "",
@@ -50,27 +49,30 @@ def summary(result: ClaimResult) -> str:
 def parts(result: ClaimResult) -> Iterator[tuple[str, str]]:
     """Each part of docs/claim.md that this result fills (`pages.fill`), and its text."""
     runtimes = {cell.runtime for cell in result.cells}
-    if len(runtimes) == 1:
-        yield runtimes.pop(), summary(result)
-        return
-    part = _PARTS.get((result.grid, result.set.name), result.grid)
+    key = (result.grid, result.set.name, *(runtimes if len(runtimes) == 1 else ()))
+    part = _PARTS.get(key, result.grid)
     yield part, summary(result)
-    if part == _DECISIVE:
+    if part == "confirmed" and is_whole(result):
         yield "answer", _answer(result)
 
 
 def _answer(result: ClaimResult) -> str:
-    """The page's first line."""
+    """The page's first line: of the set that nothing had been tuned with when it was measured."""
     count = count_of(result)
     goals = goals_of(result)
-    word = "It holds" if holds(result) else "It does not hold"
     met = sum(goal.is_met for goal in goals)
     begun = result.started_at.partition("T")[0]
     return (
-        f"**{word}**: of {count.all} cells over loopback `adaptive` held {count.held}, lost "
-        f"{count.lost}, and {count.undecided} are undecided; goals met: {met} of {len(goals)} "
-        f"(seeds and sizes that nothing was tuned with, {begun})."
+        f"**It {_word(result)}**: of {count.all} cells over loopback `adaptive` held {count.held}, "
+        f"lost {count.lost}, and {count.undecided} are undecided; goals met: {met} of {len(goals)} "
+        f"(seeds and sizes that nothing had been tuned with until then, {begun})."
     )
+
+
+def _word(result: ClaimResult) -> str:
+    if not is_whole(result):
+        return "is not shown either way: a part was measured"
+    return "holds" if holds(result) else "does not hold"
 
 
 def _decided(count: Count) -> tuple[int, int, int, int]:
