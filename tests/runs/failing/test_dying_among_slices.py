@@ -199,6 +199,7 @@ def test_a_case_that_dies_or_stalls_in_its_slice_fails_alone_and_in_time(
     assert f"the {roles[0]} " in failure or f"the {roles[1]} " in failure
     assert (f"the {roles[end]} was killed by SIGKILL" in failure) == (number == SIGKILL)
     check_survivors(found)
-    if stalls:
+    # The sender of a stream that fits into the receiver's buffers answers like the others.
+    if stalls and (load, end) != ("stream", 1):
         assert found.collected[-1] is LOADS[load][1][0]
     assert found.took_s < (LIMIT_S + SLACK_S if stalls else LONG_S / 4)
