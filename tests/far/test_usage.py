@@ -57,9 +57,8 @@ def test_what_a_process_has_started_uses_counts_with_it(
     with running(WITH_A_CHILD) as process:
         found = used_by([process.pid])
     assert 2 * LARGE_BYTES < found.memory_bytes < 4 * LARGE_BYTES
-    of_each = 2 * PIPES - OTHER_FDS
-    # A kernel that tells only the size of a table may be wrong by half of it.
-    assert of_each < found.connections < 4 * of_each
+    of_both = 2 * (2 * PIPES - OTHER_FDS)
+    assert of_both <= found.connections < of_both + OTHER_FDS
 
 
 def test_all_processes_are_added_up_and_one_that_has_ended_uses_nothing() -> None:

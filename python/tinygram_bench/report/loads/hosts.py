@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from statistics import median
 
 from msgspec import Struct
@@ -61,6 +62,9 @@ class _Parts(Struct, frozen=True):
         return ", ".join(code for code in codes if code not in _USUAL)
 
 
+_p50_us = attrgetter("latency_p50_us")
+_p99_us = attrgetter("latency_p99_us")
+_max_us = attrgetter("latency_max_us")
 _USUAL = ("host_network", "clock_bound", "windows_restart")
 """Warnings that every run between hosts has."""
 _OF_A_HOST: tuple[Shown[_Parts], ...] = (
@@ -85,9 +89,9 @@ _OF_A_STREAM: tuple[Shown[_Parts], ...] = (
         Column("msg/s\nflat out"),
         lambda part: rate(part.middle(lambda each: each.throughput_per_s)),
     ),
-    Shown(Column("p50\nµs"), lambda part: number(part.known_us(lambda each: each.latency_p50_us))),
-    Shown(Column("p99\nµs"), lambda part: number(part.known_us(lambda each: each.latency_p99_us))),
-    Shown(Column("max\nµs"), lambda part: number(part.known_us(lambda each: each.latency_max_us))),
+    Shown(Column("p50\nµs"), lambda part: number(part.known_us(_p50_us))),
+    Shown(Column("p99\nµs"), lambda part: number(part.known_us(_p99_us))),
+    Shown(Column("max\nµs"), lambda part: number(part.known_us(_max_us))),
 )
 _OF_CALLS: tuple[Shown[_Parts], ...] = (
     Shown(Column("calls/s"), lambda part: rate(part.middle(lambda each: each.calls_per_s))),
@@ -131,13 +135,9 @@ def part_tables(result: Result, labels: Mapping[str, str]) -> tuple[Table, ...]:
         title += f": the first {_MOST_ROWS} of {len(rows)}"
     of_calls = any(each.calls is not None for row in rows for each in row.parts)
     shown = (*_WHICH_PART, *(_OF_CALLS if of_calls else _OF_A_STREAM))
-    hidden = any(
-        row.hides(lambda each: each.latency_p50_us)
-        or row.hides(lambda each: each.latency_p99_us)
-        or row.hides(lambda each: each.latency_max_us)
-        for row in rows[:_MOST_ROWS]
-    )
-    return (table_of(title, shown, rows[:_MOST_ROWS], _HIDDEN if hidden else ()),)
+    latencies = (_p50_us, _p99_us, _max_us)
+    is_hidden = any(row.hides(each) for row in rows[:_MOST_ROWS] for each in latencies)
+    return (table_of(title, shown, rows[:_MOST_ROWS], _HIDDEN if is_hidden else ()),)
 
 
 def _by(parts: Iterable[HostRun]) -> dict[str, list[HostRun]]:
