@@ -15,7 +15,7 @@ use std::{
     os::fd::{AsFd, AsRawFd, OwnedFd, RawFd},
     time::Duration,
 };
-use tinygram_net::socket::set_flag;
+use tinygram_net::{clock::monotonic_ns, socket::set_flag};
 
 /// A port of loopback that the kernel picks.
 #[cfg(test)]
@@ -185,19 +185,27 @@ fn receive(fd: RawFd, target: &mut [u8], flags: libc::c_int) -> io::Result<usize
     }
 }
 
-/// Wait until a socket is readable, or, if `for_writing`, readable or writable; for 100 ms at most.
+/// Wait until a socket is readable, or, if `for_writing`, readable or writable; until `until_ns`
+/// (CLOCK_MONOTONIC), and for 100 ms at most.
 ///
 /// # Errors
 /// When the kernel has no memory for it.
-pub fn wait_ready(fd: RawFd, for_writing: bool) -> io::Result<()> {
-    const LONGEST_MS: libc::c_int = 100;
+pub fn wait_ready(fd: RawFd, for_writing: bool, until_ns: Option<u64>) -> io::Result<()> {
+    const LONGEST_NS: u64 = 100_000_000;
+    let left_ns = until_ns.map_or(LONGEST_NS, |until_ns| {
+        until_ns.saturating_sub(monotonic_ns()).min(LONGEST_NS)
+    });
+    let left = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: left_ns as libc::c_long,
+    };
     let mut waiting = libc::pollfd {
         fd,
         events: libc::POLLIN | if for_writing { libc::POLLOUT } else { 0 },
         revents: 0,
     };
-    // SAFETY: `waiting` is one pollfd.
-    if unsafe { libc::poll(&mut waiting, 1, LONGEST_MS) } < 0 {
+    // SAFETY: `waiting` is one pollfd, `left` a time, and there is no set of signals.
+    if unsafe { libc::ppoll(&mut waiting, 1, &left, std::ptr::null()) } < 0 {
         let error = io::Error::last_os_error();
         if error.kind() != ErrorKind::Interrupted {
             return Err(error);

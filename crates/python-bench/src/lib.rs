@@ -54,11 +54,11 @@ mod _native {
     use super::process::{
         call_times, count_instructions, count_writes_library, create_network_namespace,
         die_with_parent, enter_network_namespace, give_up_capabilities, instructions,
-        io_uring_refusal, send_queue_bytes, set_process_name, tcp_info, watch_more_writes,
-        watch_writes, write_counts,
+        io_uring_refusal, send_queue_bytes, set_exact_timers, set_process_name, tcp_info,
+        watch_more_writes, watch_writes, write_counts,
     };
     #[pymodule_export]
-    use super::rr::{CallContent, RequestReader, RrCallers, RrServer};
+    use super::rr::{CallBook, CallContent, RequestReader, RrCallers, RrServer};
     #[pymodule_export]
     use super::sizes::{SizesServer, take_samples, time_local};
     #[pymodule_export]

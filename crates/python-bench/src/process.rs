@@ -25,6 +25,11 @@ pub fn set_process_name(name: &str) -> PyResult<()> {
 }
 
 #[pyfunction]
+pub fn set_exact_timers(is_exact: bool) {
+    process::set_exact_timers(is_exact);
+}
+
+#[pyfunction]
 pub fn create_network_namespace() -> PyResult<(RawFd, RawFd)> {
     let (home, made) = namespace::create().or_os_error()?;
     Ok((home.into_raw_fd(), made.into_raw_fd()))

@@ -5,6 +5,7 @@ use crate::{
     admission::{self, Admission},
     errors::OrOsError,
     histogram::Histogram,
+    stream::pacer::schedule,
 };
 use pyo3::{
     exceptions::{PyOSError, PyRuntimeError, PyValueError},
@@ -15,9 +16,12 @@ use std::{net::SocketAddr, os::fd::RawFd};
 use tinygram_load::{
     messages::{CallContent as Content, RequestReader as Reader},
     rr as native,
+    schedule::{Agenda, Book},
 };
+use tinygram_net::clock::monotonic_ns;
 
 type Counters = Vec<(&'static str, u64)>;
+type Histograms = Vec<(&'static str, Histogram)>;
 
 fn value_error(error: impl ToString) -> PyErr {
     PyValueError::new_err(error.to_string())
@@ -182,8 +186,82 @@ impl RrServer {
 
 /// The fields of `SliceTally`.
 type SliceValues = (Vec<u64>, u64, u64, u64);
-/// A span: its start, in a slice when it has settled, its end, and calls of each caller at most.
-type SpanValues = (u64, Option<u64>, u64, Option<u64>);
+/// A span: its start, in a slice when it has settled, its end, calls of each caller at most, and the case's
+/// own time at its start.
+type SpanValues = (u64, Option<u64>, u64, Option<u64>, u64);
+
+fn span_of(values: SpanValues) -> native::Span {
+    let (start_ns, settled_ns, end_ns, calls, own_ns) = values;
+    native::Span {
+        start_ns,
+        end_ns,
+        calls,
+        settled_ns,
+        own_ns,
+    }
+}
+
+#[pyclass(module = "tinygram_bench._native")]
+pub struct CallBook {
+    agenda: Agenda,
+    book: Book,
+    span: native::Span,
+}
+
+#[pymethods]
+impl CallBook {
+    #[new]
+    fn new(
+        rate_per_s: f64,
+        arrival: &str,
+        duration_ns: u64,
+        seed: u64,
+        share: (u64, u64),
+        callers: usize,
+    ) -> PyResult<Self> {
+        let (first, step) = share;
+        if first >= step || callers == 0 {
+            return Err(value_error(
+                "a share is of at least one process, and it has a caller",
+            ));
+        }
+        let all = schedule(rate_per_s, arrival, 1, duration_ns, seed)?;
+        let own = all.share(first, step).own_due_ns().collect();
+        let agenda = Agenda::new(own, callers);
+        Ok(Self {
+            book: Book::new(agenda.clone()),
+            agenda,
+            span: native::Span::always(),
+        })
+    }
+
+    fn of(&self, caller: usize) -> Vec<u64> {
+        self.agenda.of(caller).collect()
+    }
+
+    fn begin_span(&mut self, span: SpanValues) {
+        self.span = span_of(span);
+    }
+
+    fn next_due_at_ns(&self) -> Option<u64> {
+        self.span.next_due_at_ns(&self.book)
+    }
+
+    fn release(&mut self) -> Option<usize> {
+        self.book.release(self.span.own_at_ns(monotonic_ns()))
+    }
+
+    fn take(&mut self, caller: usize) -> PyResult<Option<u64>> {
+        if caller >= self.agenda.callers() {
+            return Err(value_error(format!("there is no caller {caller}")));
+        }
+        Ok(self.book.take(caller))
+    }
+
+    fn not_begun(&self) -> Vec<u64> {
+        self.book.not_begun().collect()
+    }
+}
 
 #[pyclass(module = "tinygram_bench._native")]
 pub struct RrCallers {
@@ -259,21 +337,18 @@ impl RrCallers {
         &mut self,
         py: Python<'_>,
         spans: Vec<SpanValues>,
-    ) -> PyResult<(Counters, Histogram, Histogram, Vec<SliceValues>)> {
+        book: Option<PyRef<'_, CallBook>>,
+    ) -> PyResult<(Counters, Histograms, Vec<SliceValues>)> {
         let Some(inner) = self.inner.take() else {
             return Err(PyRuntimeError::new_err("callers run once"));
         };
-        let spans: Vec<native::Span> = spans
-            .into_iter()
-            .map(|(start_ns, settled_ns, end_ns, calls)| native::Span {
-                start_ns,
-                end_ns,
-                calls,
-                settled_ns,
-            })
-            .collect();
+        let spans: Vec<native::Span> = spans.into_iter().map(span_of).collect();
+        let agenda = book.map(|book| book.agenda.clone());
         let tally = py
-            .detach(|| inner.run(&spans))
+            .detach(|| match agenda {
+                None => inner.run(&spans),
+                Some(agenda) => inner.run_at_a_rate(&spans, agenda),
+            })
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
         let counters = vec![
             ("calls", tally.calls),
@@ -281,14 +356,21 @@ impl RrCallers {
             ("connect_time_ns", tally.connect_time_ns),
             ("callers_time_ns", tally.callers_time_ns),
             ("last_ns", tally.last_ns),
+            ("calls_not_begun", tally.calls_not_begun),
+            ("behind_ns", tally.behind_ns),
+        ];
+        let histograms = [
+            ("call", tally.call),
+            ("connect", tally.connect),
+            ("start_delay", tally.start_delay),
         ];
         let slices = tally.slices.into_iter();
         Ok((
             counters,
-            Histogram { inner: tally.call },
-            Histogram {
-                inner: tally.connect,
-            },
+            histograms
+                .into_iter()
+                .map(|(name, inner)| (name, Histogram { inner }))
+                .collect(),
             slices
                 .map(|slice| {
                     (

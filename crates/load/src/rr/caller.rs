@@ -37,7 +37,19 @@ pub struct Caller<'a> {
     content: &'a CallContent,
     line: Option<Line>,
     buffer: Vec<u8>,
+    calls: u64,
     tally: Tally,
+}
+
+/// Wait until a call is due. Returns whether its caller begins it in this span: it does not if it is due
+/// later, or if it was due before and another case has its turn by now.
+fn begins(span: &Span, due_ns: u64) -> bool {
+    let (due_at_ns, now_ns) = (span.at_ns(due_ns), monotonic_ns());
+    if due_at_ns > now_ns && due_at_ns <= span.end_ns {
+        sleep_until_ns(due_at_ns);
+        return true;
+    }
+    due_at_ns <= now_ns && now_ns < span.end_ns
 }
 
 /// The range of part `number` of `of` parts of a request; all parts together are the request.
@@ -86,13 +98,15 @@ impl<'a> Caller<'a> {
             content,
             line: None,
             buffer: vec![1; content.reply_bytes().min(BUFFER_BYTES) as usize],
+            calls: 0,
             tally: Tally::default(),
         };
         if !caller.is_per_request() {
             caller.connect()?;
         }
         for _ in 0..options.warm_up_calls {
-            caller.call(&Span::always())?;
+            let called = caller.call()?;
+            caller.tally.record_call(&Span::always(), &called);
         }
         let warm_up = std::mem::take(&mut caller.tally);
         if !caller.is_per_request() {
@@ -114,10 +128,41 @@ impl<'a> Caller<'a> {
                 && calls_left > 0
                 && !is_stopped.load(Relaxed)
             {
-                stay.on_call(span, &self.call(span)?);
+                let called = self.call()?;
+                self.tally.record_call(span, &called);
+                stay.on_call(span, &called);
                 calls_left -= 1;
             }
             stay.end(span, &mut self.tally);
+        }
+        Ok(self.tally)
+    }
+
+    /// Make each of these calls when it is due, in nanoseconds of the case's own time, or as soon after that
+    /// as the reply to the call before has come. Returns the tally.
+    pub fn run_at_a_rate(
+        mut self,
+        spans: &[Span],
+        due_ns: impl Iterator<Item = u64>,
+        is_stopped: &AtomicBool,
+    ) -> Result<Tally, CallError> {
+        let mut due_ns = due_ns.peekable();
+        for span in spans {
+            sleep_until_ns(span.start_ns);
+            self.tally.begin(span);
+            let mut stay = Stay::begin(span, self.tally.last_ns);
+            while let Some(due_ns) = due_ns.next_if(|&due_ns| begins(span, due_ns)) {
+                if is_stopped.load(Relaxed) {
+                    break;
+                }
+                let called = self.call()?;
+                self.tally.record_due_call(spans, span, due_ns, &called);
+                stay.on_call(span, &called);
+            }
+            stay.end_at_a_rate(span, &mut self.tally);
+        }
+        for due_ns in due_ns {
+            self.tally.record_not_begun(spans, due_ns);
         }
         Ok(self.tally)
     }
@@ -137,20 +182,20 @@ impl<'a> Caller<'a> {
         Ok(())
     }
 
-    fn call(&mut self, span: &Span) -> Result<Called, CallError> {
+    fn call(&mut self) -> Result<Called, CallError> {
         let called_ns = monotonic_ns();
         if self.is_per_request() {
             self.connect()?;
         }
         let line = self.line.as_mut().expect("it was connected before");
         let request = self.content.request(line.requests);
-        if self.tally.calls % LOOK_EVERY == 0 {
+        if self.calls % LOOK_EVERY == 0 {
             line.check_silent()?;
         }
+        self.calls += 1;
         let begun_ns = monotonic_ns();
         line.send(request, self.options.sends_per_request)?;
         let ended_ns = line.receive(self.content, &mut self.buffer)?;
-        self.tally.record_call(span, begun_ns, ended_ns);
         if self.is_per_request() {
             self.line = None;
         }

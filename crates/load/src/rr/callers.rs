@@ -9,7 +9,7 @@ use super::{
     pipeline::Pipeline,
     tally::{CallError, Tally},
 };
-use crate::messages::CallContent;
+use crate::{messages::CallContent, process::set_exact_timers, schedule::Agenda};
 use std::{
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
@@ -38,10 +38,17 @@ struct Shared {
     is_stopped: AtomicBool,
 }
 
+/// When callers call: in these spans, and at a rate only when a call of theirs is due.
+#[derive(Debug)]
+struct Work {
+    spans: Vec<Span>,
+    agenda: Option<Agenda>,
+}
+
 #[derive(Debug, Default)]
 struct State {
     ready: usize,
-    spans: Option<Arc<[Span]>>,
+    work: Option<Arc<Work>>,
     done: usize,
     failed: usize,
     first_failure: Option<CallError>,
@@ -73,10 +80,10 @@ impl Callers {
             }),
             threads,
         };
-        for _ in 0..threads {
+        for number in 0..threads {
             let shared = Arc::clone(&callers.shared);
             let thread = thread::Builder::new().stack_size(STACK_BYTES);
-            let started = with_signals_blocked(|| thread.spawn(move || shared.run()));
+            let started = with_signals_blocked(|| thread.spawn(move || shared.run(number)));
             started.map_err(|error| CallError::Thread(error.to_string()))?;
         }
         callers.wait(give_up_ns, |state| state.ready)?;
@@ -94,7 +101,21 @@ impl Callers {
     /// # Errors
     /// [`CallError`], the first of several failures and how many there were.
     pub fn run(self, spans: &[Span]) -> Result<Tally, CallError> {
-        self.shared.lock().spans = Some(spans.into());
+        self.work(spans, None)
+    }
+
+    /// The same, where each call is begun when it is due, or as soon after that as its caller has the reply
+    /// to the call before.
+    ///
+    /// # Errors
+    /// As those of [`Callers::run`].
+    pub fn run_at_a_rate(self, spans: &[Span], agenda: Agenda) -> Result<Tally, CallError> {
+        self.work(spans, Some(agenda))
+    }
+
+    fn work(self, spans: &[Span], agenda: Option<Agenda>) -> Result<Tally, CallError> {
+        let spans = spans.to_vec();
+        self.shared.lock().work = Some(Arc::new(Work { spans, agenda }));
         self.shared.has_changed.notify_all();
         self.wait(u64::MAX, |state| state.done)?;
         let tally = std::mem::take(&mut self.shared.lock().tally);
@@ -150,27 +171,30 @@ impl Shared {
     }
 
     /// What each thread does.
-    fn run(&self) {
-        let outcome = match self.options.connections {
-            Connections::Shared { depth } => {
-                Pipeline::prepare(&self.options, &self.content, depth, &self.is_stopped).and_then(
-                    |(ready, warm_up)| {
-                        self.started(&warm_up, |spans| ready.run(spans, &self.is_stopped))
-                    },
-                )
-            }
-            Connections::Many { is_ring } => {
-                Many::prepare(&self.options, &self.content, is_ring, &self.is_stopped).and_then(
-                    |(ready, warm_up)| {
-                        self.started(&warm_up, |spans| ready.run(spans, &self.is_stopped))
-                    },
-                )
-            }
-            Connections::PerRequest | Connections::PerCaller => {
-                Caller::prepare(&self.options, &self.content).and_then(|(ready, warm_up)| {
-                    self.started(&warm_up, |spans| ready.run(spans, &self.is_stopped))
-                })
-            }
+    fn run(&self, number: usize) {
+        let (options, content, is_stopped) = (&self.options, &self.content, &self.is_stopped);
+        let outcome = match options.connections {
+            Connections::Shared { depth } => Pipeline::prepare(options, content, depth, is_stopped)
+                .and_then(|(ready, warm_up)| {
+                    self.started(&warm_up, |work| {
+                        ready.run(&work.spans, work.agenda.clone(), is_stopped)
+                    })
+                }),
+            Connections::Many { is_ring } => Many::prepare(options, content, is_ring, is_stopped)
+                .and_then(|(ready, warm_up)| {
+                    self.started(&warm_up, |work| {
+                        ready.run(&work.spans, work.agenda.clone(), is_stopped)
+                    })
+                }),
+            Connections::PerRequest | Connections::PerCaller => Caller::prepare(options, content)
+                .and_then(|(ready, warm_up)| {
+                    self.started(&warm_up, |work| match &work.agenda {
+                        None => ready.run(&work.spans, is_stopped),
+                        Some(agenda) => {
+                            ready.run_at_a_rate(&work.spans, agenda.of(number), is_stopped)
+                        }
+                    })
+                }),
         };
         let mut state = self.lock();
         match outcome {
@@ -192,24 +216,26 @@ impl Shared {
     fn started(
         &self,
         warm_up: &Tally,
-        call: impl FnOnce(&[Span]) -> Result<Tally, CallError>,
+        call: impl FnOnce(&Work) -> Result<Tally, CallError>,
     ) -> Result<Tally, CallError> {
         let mut state = self.lock();
         state.warm_up.merge(warm_up);
         state.ready += 1;
         self.has_changed.notify_all();
-        let spans = loop {
+        let work = loop {
             if self.is_stopped.load(Relaxed) {
                 return Ok(Tally::default());
             }
-            if let Some(spans) = &state.spans {
-                break Arc::clone(spans);
+            if let Some(work) = &state.work {
+                break Arc::clone(work);
             }
             let waited = self.has_changed.wait(state);
             state = waited.unwrap_or_else(PoisonError::into_inner);
         };
         drop(state);
-        call(&spans)
+        // A call that is due must not wait for the kernel to gather timers.
+        set_exact_timers(work.agenda.is_some());
+        call(&work)
     }
 }
 

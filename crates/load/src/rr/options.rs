@@ -1,6 +1,6 @@
 //! Callers: how many, on which connections, and when.
 
-use crate::socket::admission::Admission;
+use crate::{schedule::Book, socket::admission::Admission};
 use std::net::SocketAddr;
 use tinygram_net::clock::monotonic_ns;
 
@@ -55,6 +55,8 @@ pub struct Span {
     pub calls: Option<u64>,
     /// If it is a slice: calls that begin from this time on are measured.
     pub settled_ns: Option<u64>,
+    /// How much of the case's own time is over at its start: that time stands still between slices.
+    pub own_ns: u64,
 }
 
 impl Span {
@@ -65,7 +67,30 @@ impl Span {
             end_ns: u64::MAX,
             calls: None,
             settled_ns: None,
+            own_ns: 0,
         }
+    }
+
+    /// When a moment of the case's own time comes, CLOCK_MONOTONIC. For a moment of an earlier slice it is
+    /// before the start, by as much as the case has had of its own time since.
+    pub fn at_ns(&self, own_ns: u64) -> u64 {
+        (self.start_ns + own_ns).saturating_sub(self.own_ns)
+    }
+
+    /// The case's own time at `at_ns`, or at the end if that comes before.
+    pub fn own_at_ns(&self, at_ns: u64) -> u64 {
+        self.own_ns + at_ns.min(self.end_ns).saturating_sub(self.start_ns)
+    }
+
+    /// When the next call of a book comes due; `None`: in this span no other does.
+    pub fn next_due_at_ns(&self, book: &Book) -> Option<u64> {
+        let due_at_ns = self.at_ns(book.next_due_ns()?);
+        (due_at_ns <= self.end_ns).then_some(due_at_ns)
+    }
+
+    /// The case's own time at the end.
+    pub fn own_end_ns(&self) -> u64 {
+        self.own_ns + (self.end_ns - self.start_ns)
     }
 
     /// Whether a call that began then is measured.
@@ -108,6 +133,7 @@ mod tests {
             end_ns: 1_100,
             calls: None,
             settled_ns: Some(1_020),
+            own_ns: 0,
         };
         assert_eq!(span.counts_from_ns(1_000, None), None);
         assert_eq!(span.counts_from_ns(1_000, Some(1_030)), Some(1_030));

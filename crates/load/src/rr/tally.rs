@@ -115,12 +115,20 @@ pub struct SliceTally {
 pub struct Tally {
     /// Calls that were measured.
     pub calls: u64,
-    /// From the first write of a request to the last byte of its reply.
+    /// From the first write of a request to the last byte of its reply; at a rate, from when the call was
+    /// due.
     pub call: Histogram,
+    /// At a rate, from when a call was due until its caller began to connect for it, or to send.
+    pub start_delay: Histogram,
     /// From connect(2) to its end, also of connections that were made before the start.
     pub connect: Histogram,
-    /// The sum of the measured calls' times.
+    /// The sum of the measured calls' times, each from its first write.
     pub call_time_ns: u64,
+    /// At a rate, calls that were due and that nobody could begin in time: `call` has how long each of
+    /// them had waited at the end.
+    pub calls_not_begun: u64,
+    /// How long the first of these had been due at the end, in the case's own time.
+    pub behind_ns: u64,
     /// The sum of the times that callers spent connecting since the start.
     pub connect_time_ns: u64,
     /// The sum of each caller's time from the start to the end of its last call.
@@ -133,7 +141,10 @@ pub struct Tally {
 
 impl Tally {
     /// Record a call of the span; if that is a slice, in the last of the slices.
-    pub fn record_call(&mut self, span: &Span, begun_ns: u64, ended_ns: u64) {
+    pub fn record_call(&mut self, span: &Span, called: &Called) {
+        let Called {
+            begun_ns, ended_ns, ..
+        } = *called;
         let took_ns = ended_ns - begun_ns;
         self.calls += 1;
         self.call_time_ns += took_ns;
@@ -148,6 +159,62 @@ impl Tally {
             if is_measured {
                 slice.calls_ns.push(took_ns);
             }
+        }
+    }
+
+    /// Record a call that was due at `due_ns` of the case's own time, and was made in the span `current`: its
+    /// time counts from when it was due, in the slice in which it was due.
+    pub fn record_due_call(
+        &mut self,
+        spans: &[Span],
+        current: &Span,
+        due_ns: u64,
+        called: &Called,
+    ) {
+        let due_at_ns = current.at_ns(due_ns);
+        self.calls += 1;
+        self.call_time_ns += called.ended_ns - called.begun_ns;
+        self.last_ns = self.last_ns.max(called.ended_ns);
+        if let Some(slice) = self.slices.last_mut() {
+            slice.last_ns = slice.last_ns.max(called.ended_ns);
+            slice.calls += 1;
+        }
+        self.record_due(
+            spans,
+            due_ns,
+            called.called_ns.saturating_sub(due_at_ns),
+            called.ended_ns.saturating_sub(due_at_ns),
+        );
+    }
+
+    /// Record a call that was due at `due_ns` of the case's own time, and that nobody had begun when the
+    /// last span was over: it would have taken longer than it had waited by then.
+    pub fn record_not_begun(&mut self, spans: &[Span], due_ns: u64) {
+        let over_ns = spans.last().map_or(0, Span::own_end_ns);
+        let waited_ns = over_ns.saturating_sub(due_ns);
+        self.calls_not_begun += 1;
+        self.behind_ns = self.behind_ns.max(waited_ns);
+        self.record_due(spans, due_ns, waited_ns, waited_ns);
+    }
+
+    fn record_due(&mut self, spans: &[Span], due_ns: u64, start_delay_ns: u64, took_ns: u64) {
+        // A moment at the edge of two slices belongs to the first.
+        let index = spans
+            .partition_point(|span| span.own_ns < due_ns)
+            .saturating_sub(1);
+        let Some(span) = spans.get(index) else {
+            return;
+        };
+        if span
+            .settled_ns
+            .is_some_and(|settled_ns| span.at_ns(due_ns) <= settled_ns)
+        {
+            return;
+        }
+        self.call.record(took_ns);
+        self.start_delay.record(start_delay_ns);
+        if let Some(slice) = self.slices.get_mut(index) {
+            slice.calls_ns.push(took_ns);
         }
     }
 
@@ -169,8 +236,11 @@ impl Tally {
     pub fn merge(&mut self, other: &Self) {
         self.calls += other.calls;
         self.call.merge(&other.call);
+        self.start_delay.merge(&other.start_delay);
         self.connect.merge(&other.connect);
         self.call_time_ns += other.call_time_ns;
+        self.calls_not_begun += other.calls_not_begun;
+        self.behind_ns = self.behind_ns.max(other.behind_ns);
         self.connect_time_ns += other.connect_time_ns;
         self.callers_time_ns += other.callers_time_ns;
         self.last_ns = self.last_ns.max(other.last_ns);
@@ -226,6 +296,11 @@ impl Stay {
         }
     }
 
+    /// A caller at a rate makes no more calls in the span: it was there all the time.
+    pub fn end_at_a_rate(&self, span: &Span, tally: &mut Tally) {
+        tally.callers_time_ns += self.now_ns.max(span.end_ns).saturating_sub(self.arrived_ns);
+    }
+
     /// The caller makes no more calls in the span: record its time.
     pub fn end(&self, span: &Span, tally: &mut Tally) {
         let Self {
@@ -251,7 +326,67 @@ mod tests {
             end_ns: u64::MAX,
             calls: None,
             settled_ns,
+            own_ns: 0,
         }
+    }
+
+    /// Two slices of 100 ns that have settled after 20, and the end of all.
+    fn two_slices() -> [Span; 3] {
+        [(1_000, 1_100), (5_000, 5_100), (9_000, 9_000)].map(|(start_ns, end_ns)| Span {
+            start_ns,
+            end_ns,
+            calls: None,
+            settled_ns: (end_ns > start_ns).then_some(start_ns + 20),
+            own_ns: start_ns / 4_000 * 100,
+        })
+    }
+
+    fn called(called_ns: u64, ended_ns: u64) -> Called {
+        Called {
+            called_ns,
+            begun_ns: called_ns,
+            ended_ns,
+        }
+    }
+
+    #[test]
+    fn a_call_at_a_rate_counts_from_when_it_was_due_in_the_slice_in_which_it_was_due() {
+        let spans = two_slices();
+        let mut tally = Tally::default();
+        tally.begin(&spans[0]);
+        // Due as the slice settles: not measured.
+        tally.record_due_call(&spans, &spans[0], 20, &called(1_020, 1_025));
+        tally.record_due_call(&spans, &spans[0], 30, &called(1_031, 1_040));
+        tally.begin(&spans[1]);
+        // Due 10 ns before the end of the first slice, and begun 1 ns into the second one: between them the
+        // case's time stood still.
+        tally.record_due_call(&spans, &spans[1], 90, &called(5_001, 5_006));
+        tally.record_due_call(&spans, &spans[1], 150, &called(5_050, 5_057));
+        assert_eq!(tally.slices[0].calls_ns, [10, 16]);
+        assert_eq!(tally.slices[1].calls_ns, [7]);
+        // They used the CPU in the slices in which they were made.
+        assert_eq!([tally.slices[0].calls, tally.slices[1].calls], [2, 2]);
+        assert_eq!((tally.calls, tally.call_time_ns), (4, 5 + 9 + 5 + 7));
+        assert_eq!(
+            (tally.start_delay.count(), tally.start_delay.max_ns()),
+            (3, 11)
+        );
+    }
+
+    #[test]
+    fn a_call_that_nobody_began_counts_with_the_time_that_it_waited() {
+        let spans = two_slices();
+        let mut tally = Tally::default();
+        tally.begin(&spans[0]);
+        tally.begin(&spans[1]);
+        for due_ns in [60, 110, 180] {
+            tally.record_not_begun(&spans, due_ns);
+        }
+        // The second of them was due as its slice settled.
+        assert_eq!(tally.slices[0].calls_ns, [140]);
+        assert_eq!(tally.slices[1].calls_ns, [20]);
+        assert_eq!((tally.calls, tally.calls_not_begun), (0, 3));
+        assert_eq!(tally.behind_ns, 140);
     }
 
     #[test]
@@ -259,12 +394,15 @@ mod tests {
         let (mut one, mut other) = (Tally::default(), Tally::default());
         for settled_ns in [100, 1_100] {
             one.begin(&span(Some(settled_ns)));
-            one.record_call(&span(Some(settled_ns)), settled_ns - 10, settled_ns + 10);
-            one.record_call(&span(Some(settled_ns)), settled_ns, settled_ns + 7);
+            one.record_call(
+                &span(Some(settled_ns)),
+                &called(settled_ns - 10, settled_ns + 10),
+            );
+            one.record_call(&span(Some(settled_ns)), &called(settled_ns, settled_ns + 7));
             one.record_caller(settled_ns, settled_ns + 7);
         }
         other.begin(&span(Some(100)));
-        other.record_call(&span(Some(100)), 100, 105);
+        other.record_call(&span(Some(100)), &called(100, 105));
         other.record_caller(100, 105);
         one.merge(&other);
         let slice = |calls_ns: &[u64], callers_time_ns, last_ns, calls| SliceTally {
@@ -285,8 +423,8 @@ mod tests {
     fn merging_adds_up_and_keeps_the_last_end() {
         let (mut one, mut other) = (Tally::default(), Tally::default());
         let alone = span(None);
-        one.record_call(&alone, 1_000, 3_000);
-        other.record_call(&alone, 2_000, 2_500);
+        one.record_call(&alone, &called(1_000, 3_000));
+        other.record_call(&alone, &called(2_000, 2_500));
         other.connect.record(7);
         one.merge(&other);
         assert_eq!(

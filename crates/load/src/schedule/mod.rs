@@ -1,10 +1,12 @@
-//! When messages are due, without I/O: `onoff` has loads that come and go, `slices` the turns of cases,
-//! and `optimum` the cost of the best batching of a known schedule.
+//! When messages are due, without I/O: `agenda` has the calls of several callers, `onoff` loads that come
+//! and go, `slices` the turns of cases, and `optimum` the cost of the best batching of a known schedule.
 
+mod agenda;
 mod onoff;
 mod optimum;
 mod slices;
 
+pub use agenda::{Agenda, Book};
 pub use optimum::{Optimum, offline_optimum};
 pub use slices::{Slices, SlicesError};
 
@@ -142,6 +144,12 @@ impl Schedule {
             *due_ns = slices.at_ns(*due_ns - self.phase_ns);
         }
         self
+    }
+
+    /// When each message is due in the case's own time, in order, in nanoseconds: equal gaps begin within
+    /// the first gap.
+    pub fn own_due_ns(&self) -> impl Iterator<Item = u64> {
+        self.all_due_ns().map(|due_ns| due_ns - self.phase_ns)
     }
 
     /// How many messages the schedule holds: rate × duration, in whole bursts.

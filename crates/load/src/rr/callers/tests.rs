@@ -11,6 +11,7 @@ use std::{
     os::{fd::AsRawFd, unix::net::UnixStream},
 };
 
+mod at_a_rate;
 mod many_connections;
 
 const REQUEST_BYTES: u64 = 1_000;
@@ -131,6 +132,7 @@ fn no_call_begins_after_the_end_and_all_that_have_begun_are_finished() {
                 end_ns,
                 calls: None,
                 settled_ns: None,
+                own_ns: 0,
             };
             callers.run(&[span]).unwrap()
         });
@@ -156,6 +158,7 @@ fn in_slices_calls_that_began_before_one_had_settled_are_in_no_slice() {
                 end_ns: start_ns + 10_000_000,
                 calls: None,
                 settled_ns: Some(start_ns + settling_ns),
+                own_ns: 0,
             };
             // In the last one each caller has its calls, and none begins after it has settled.
             let last = Span {
@@ -204,6 +207,7 @@ fn callers_that_have_slept_through_a_slice_make_no_call_in_anothers_turn() {
                 end_ns: start_ns + lasts_ns,
                 calls: None,
                 settled_ns: Some(start_ns),
+                own_ns: 0,
             };
             let over = slice(now_ns - 20_000_000, 10_000_000);
             let endless = Span {

@@ -7,13 +7,13 @@ use crate::{
 };
 use std::{
     io::{self, ErrorKind},
-    os::fd::RawFd,
-    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    os::fd::{AsRawFd, RawFd},
 };
 use tinygram_net::{
     clock::monotonic_ns,
     epoll::{Epoll, For},
     socket::send_now,
+    timer::TimerFd,
 };
 
 const BUFFER_BYTES: usize = 64 << 10;
@@ -26,6 +26,7 @@ pub struct ByEpoll {
     callers: ByFd<usize>,
     watched: Vec<For>,
     buffer: Vec<u8>,
+    alarm: Alarm,
 }
 
 impl ByEpoll {
@@ -41,6 +42,7 @@ impl ByEpoll {
             callers: fds.iter().copied().zip(0..).collect(),
             fds,
             buffer: vec![1; BUFFER_BYTES],
+            alarm: Alarm::default(),
         })
     }
 
@@ -89,31 +91,67 @@ impl ByEpoll {
 }
 
 impl Calls for ByEpoll {
-    fn call(
+    fn begin(&mut self, callers: &mut Callers<'_>, caller: usize) -> Result<(), CallError> {
+        self.send(callers, caller)
+    }
+
+    fn advance(
         &mut self,
         callers: &mut Callers<'_>,
-        is_stopped: &AtomicBool,
+        until_ns: Option<u64>,
     ) -> Result<(), CallError> {
-        for caller in 0..callers.len() {
-            if callers.begin(caller)? {
+        let failed = |error: io::Error| CallError::Thread(error.to_string());
+        if let Some(until_ns) = until_ns {
+            self.alarm.set(&self.epoll, until_ns).map_err(failed)?;
+        }
+        let ready = match self.epoll.wait(LONGEST_WAIT_MS) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => 0,
+            outcome => outcome.map_err(failed)?,
+        };
+        for index in 0..ready {
+            let Some(&caller) = self.callers.get(self.epoll.ready(index).fd) else {
+                self.alarm.clear().map_err(failed)?;
+                continue;
+            };
+            if callers.to_send(caller).is_some() {
                 self.send(callers, caller)?;
+            } else {
+                self.receive(callers, caller)?;
             }
         }
-        while callers.is_calling() && !is_stopped.load(Relaxed) {
-            let ready = match self.epoll.wait(LONGEST_WAIT_MS) {
-                Err(error) if error.kind() == ErrorKind::Interrupted => 0,
-                outcome => outcome.map_err(|error| CallError::Thread(error.to_string()))?,
-            };
-            for index in 0..ready {
-                let Some(&caller) = self.callers.get(self.epoll.ready(index).fd) else {
-                    continue;
-                };
-                if callers.to_send(caller).is_some() {
-                    self.send(callers, caller)?;
-                } else {
-                    self.receive(callers, caller)?;
-                }
+        Ok(())
+    }
+}
+
+/// Ends a wait for connections when the next call is due; epoll's own timeout counts milliseconds.
+#[derive(Debug, Default)]
+struct Alarm {
+    timer: Option<TimerFd>,
+    at_ns: u64,
+}
+
+impl Alarm {
+    fn set(&mut self, epoll: &Epoll, at_ns: u64) -> io::Result<()> {
+        let timer = match &mut self.timer {
+            Some(timer) => timer,
+            none => {
+                let timer = none.insert(TimerFd::new()?);
+                epoll.watch(timer.as_raw_fd(), For::Reading)?;
+                timer
             }
+        };
+        if self.at_ns != at_ns {
+            timer.set(at_ns)?;
+            self.at_ns = at_ns;
+        }
+        Ok(())
+    }
+
+    /// It has rung.
+    fn clear(&mut self) -> io::Result<()> {
+        if let Some(timer) = &mut self.timer {
+            timer.take()?;
+            self.at_ns = 0;
         }
         Ok(())
     }

@@ -7,11 +7,7 @@ use io_uring::{
     IoUring, cqueue, opcode, squeue,
     types::{Fixed, SubmitArgs, Timespec},
 };
-use std::{
-    fmt, io, mem,
-    os::fd::RawFd,
-    sync::atomic::{AtomicBool, Ordering::Relaxed},
-};
+use std::{fmt, io, mem, os::fd::RawFd};
 use tinygram_net::clock::monotonic_ns;
 
 /// The most bytes that a read takes.
@@ -114,10 +110,14 @@ impl ByRing {
         Ok(())
     }
 
-    /// Hand over what is queued, wait until something is done, and take note of it.
-    pub(super) fn wait(&mut self) -> io::Result<()> {
-        let longest = Timespec::new().nsec(LONGEST_WAIT_MS as u32 * 1_000_000);
-        let until = SubmitArgs::new().timespec(&longest);
+    /// Hand over what is queued, wait until something is done or until `until_ns`, and take note of it.
+    pub(super) fn wait(&mut self, until_ns: Option<u64>) -> io::Result<()> {
+        let longest_ns = LONGEST_WAIT_MS as u64 * 1_000_000;
+        let left_ns = until_ns.map_or(longest_ns, |until_ns| {
+            until_ns.saturating_sub(monotonic_ns()).min(longest_ns)
+        });
+        let left = Timespec::new().nsec(left_ns as u32);
+        let until = SubmitArgs::new().timespec(&left);
         self.calls += 1;
         match self.ring.submitter().submit_with_args(1, &until) {
             Err(error) if !matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR)) => {
@@ -170,25 +170,22 @@ fn failed(error: io::Error) -> CallError {
 }
 
 impl Calls for ByRing {
-    fn call(
+    fn begin(&mut self, callers: &mut Callers<'_>, caller: usize) -> Result<(), CallError> {
+        self.send(callers, caller).map_err(failed)
+    }
+
+    fn advance(
         &mut self,
         callers: &mut Callers<'_>,
-        is_stopped: &AtomicBool,
+        until_ns: Option<u64>,
     ) -> Result<(), CallError> {
-        for caller in 0..callers.len() {
-            if callers.begin(caller)? {
-                self.send(callers, caller).map_err(failed)?;
-            }
+        self.wait(until_ns).map_err(failed)?;
+        let mut done = mem::take(&mut self.done);
+        for entry in done.drain(..) {
+            self.under_way -= 1;
+            self.on_done(callers, &entry)?;
         }
-        while callers.is_calling() && !is_stopped.load(Relaxed) {
-            self.wait().map_err(failed)?;
-            let mut done = mem::take(&mut self.done);
-            for entry in done.drain(..) {
-                self.under_way -= 1;
-                self.on_done(callers, &entry)?;
-            }
-            self.done = done;
-        }
+        self.done = done;
         Ok(())
     }
 }

@@ -5,7 +5,10 @@ use super::super::{
     options::Span,
     tally::{CallError, Called, Stay, Tally},
 };
-use crate::messages::CallContent;
+use crate::{
+    messages::CallContent,
+    schedule::{Agenda, Book},
+};
 use std::{
     ops::Range,
     os::fd::{AsRawFd, RawFd},
@@ -19,6 +22,9 @@ pub struct Callers<'a> {
     sends: usize,
     callers: Vec<Caller>,
     span: Span,
+    /// At a rate: when each call is due, and all spans.
+    book: Option<Book>,
+    spans: Vec<Span>,
     tally: Tally,
     calling: usize,
 }
@@ -37,6 +43,8 @@ struct Caller {
 #[derive(Debug)]
 struct Call {
     begun_ns: u64,
+    /// At a rate, when it was due, in the case's own time.
+    due_ns: Option<u64>,
     parts: usize,
     sent: usize,
     received: u64,
@@ -61,6 +69,8 @@ impl<'a> Callers<'a> {
             sends,
             callers: callers.collect(),
             span: Span::always(),
+            book: None,
+            spans: Vec::new(),
             tally: Tally::default(),
             calling: 0,
         }
@@ -93,6 +103,30 @@ impl<'a> Callers<'a> {
         self.calling > 0
     }
 
+    /// From now on callers call when their calls are due in these spans, and not before.
+    pub fn keep_to(&mut self, agenda: Agenda, spans: &[Span]) {
+        self.book = Some(Book::new(agenda));
+        self.spans = spans.to_vec();
+    }
+
+    /// At a rate, the next caller whose call has come due; `None`: no other has.
+    pub fn release(&mut self) -> Option<usize> {
+        let own_ns = self.span.own_at_ns(monotonic_ns());
+        self.book.as_mut()?.release(own_ns)
+    }
+
+    /// At a rate, when the next call of the span comes due, CLOCK_MONOTONIC; `None`: no other does.
+    pub fn next_due_at_ns(&self) -> Option<u64> {
+        self.span.next_due_at_ns(self.book.as_ref()?)
+    }
+
+    /// When all spans are over, record the calls that were due in them and that nobody began.
+    pub fn end_of_all(&mut self) {
+        for due_ns in self.book.iter().flat_map(Book::not_begun) {
+            self.tally.record_not_begun(&self.spans, due_ns);
+        }
+    }
+
     pub fn begin_span(&mut self, span: Span) {
         self.span = span;
         self.tally.begin(&span);
@@ -104,17 +138,28 @@ impl<'a> Callers<'a> {
 
     pub fn end_span(&mut self) {
         for caller in &self.callers {
-            caller.stay.end(&self.span, &mut self.tally);
+            if self.book.is_some() {
+                caller.stay.end_at_a_rate(&self.span, &mut self.tally);
+            } else {
+                caller.stay.end(&self.span, &mut self.tally);
+            }
         }
     }
 
-    /// Let a caller call, if it has time and calls left. Returns whether it calls.
-    pub fn begin(&mut self, caller: usize) -> Result<bool, CallError> {
-        let caller = &mut self.callers[caller];
+    /// Let a caller call, unless it calls already or has no time or no call left. Returns whether it begins.
+    pub fn begin(&mut self, number: usize) -> Result<bool, CallError> {
+        let caller = &mut self.callers[number];
         let mut begun_ns = monotonic_ns();
-        if caller.calls_left == 0 || begun_ns >= self.span.end_ns {
+        if caller.call.is_some() || caller.calls_left == 0 || begun_ns >= self.span.end_ns {
             return Ok(false);
         }
+        let due_ns = match &mut self.book {
+            None => None,
+            Some(book) => match book.take(number) {
+                None => return Ok(false),
+                due_ns => due_ns,
+            },
+        };
         if caller.calls % LOOK_EVERY == 0 {
             caller.line.check_silent()?;
             begun_ns = monotonic_ns();
@@ -123,6 +168,7 @@ impl<'a> Callers<'a> {
         caller.calls_left -= 1;
         caller.call = Some(Call {
             begun_ns,
+            due_ns,
             parts: 0,
             sent: 0,
             received: 0,
@@ -221,8 +267,13 @@ impl<'a> Callers<'a> {
             ended_ns: call.replied_ns,
         };
         caller.stay.on_call(&self.span, &called);
-        self.tally
-            .record_call(&self.span, called.begun_ns, called.ended_ns);
+        match call.due_ns {
+            None => self.tally.record_call(&self.span, &called),
+            Some(due_ns) => {
+                self.tally
+                    .record_due_call(&self.spans, &self.span, due_ns, &called);
+            }
+        }
         true
     }
 }

@@ -4,7 +4,7 @@ use super::{
     super::{
         caller::{BUFFER_BYTES, INTRODUCTION_LIMIT, Line},
         options::{CallOptions, Span},
-        tally::{CallError, Tally},
+        tally::{CallError, Called, Tally},
     },
     LONGEST_WAIT_MS,
 };
@@ -138,8 +138,12 @@ fn first_calls(
         line.send(content.request(0), options.sends_per_request)?;
     }
     for (line, begun_ns) in lines.iter_mut().zip(begun_ns) {
-        let ended_ns = line.receive(content, buffer)?;
-        tally.record_call(&Span::always(), begun_ns, ended_ns);
+        let called = Called {
+            called_ns: begun_ns,
+            begun_ns,
+            ended_ns: line.receive(content, buffer)?,
+        };
+        tally.record_call(&Span::always(), &called);
     }
     Ok(())
 }

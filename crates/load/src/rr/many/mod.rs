@@ -10,7 +10,7 @@ use super::{
     options::{CallOptions, Span},
     tally::{CallError, Tally},
 };
-use crate::messages::CallContent;
+use crate::{messages::CallContent, schedule::Agenda};
 use by_epoll::ByEpoll;
 use by_ring::ByRing;
 use callers::Callers;
@@ -25,10 +25,16 @@ const LONGEST_WAIT_MS: i32 = 100;
 
 /// Moves the requests and replies of all callers.
 trait Calls: Debug {
-    /// Let all of them call, until the span of `callers` is over and every call has its reply, or until
-    /// told to stop.
-    fn call(&mut self, callers: &mut Callers<'_>, is_stopped: &AtomicBool)
-    -> Result<(), CallError>;
+    /// Send what a caller that has begun a call sends first.
+    fn begin(&mut self, callers: &mut Callers<'_>, caller: usize) -> Result<(), CallError>;
+
+    /// Wait until something has come or gone, until `until_ns` (CLOCK_MONOTONIC), or for
+    /// [`LONGEST_WAIT_MS`], and let callers go on with it.
+    fn advance(
+        &mut self,
+        callers: &mut Callers<'_>,
+        until_ns: Option<u64>,
+    ) -> Result<(), CallError>;
 }
 
 /// The callers, connected.
@@ -69,12 +75,22 @@ impl<'a> Many<'a> {
         Ok((many, warm_up))
     }
 
-    /// Let all callers call in each of the spans, or until told to stop. Returns their tally.
-    pub fn run(mut self, spans: &[Span], is_stopped: &AtomicBool) -> Result<Tally, CallError> {
+    /// Let all callers call in each of the spans, at a rate by its agenda, or until told to stop. Returns
+    /// their tally.
+    pub fn run(
+        mut self,
+        spans: &[Span],
+        agenda: Option<Agenda>,
+        is_stopped: &AtomicBool,
+    ) -> Result<Tally, CallError> {
+        if let Some(agenda) = agenda {
+            self.callers.keep_to(agenda, spans);
+        }
         for span in spans {
             sleep_until_ns(span.start_ns);
             self.call(*span, is_stopped)?;
         }
+        self.callers.end_of_all();
         Ok(self.callers.take_tally())
     }
 
@@ -82,9 +98,33 @@ impl<'a> Many<'a> {
         self.callers.begin_span(span);
         // The thread may have slept through its slice, and now another case has its turn.
         if monotonic_ns() < span.end_ns && !is_stopped.load(Relaxed) {
-            self.calls.call(&mut self.callers, is_stopped)?;
+            self.call_now(is_stopped)?;
         }
         self.callers.end_span();
+        Ok(())
+    }
+
+    /// Let all of them call, until the span is over and every call has its reply, or until told to stop.
+    fn call_now(&mut self, is_stopped: &AtomicBool) -> Result<(), CallError> {
+        let Self { callers, calls } = self;
+        // At a rate, those that were due before.
+        for caller in 0..callers.len() {
+            if callers.begin(caller)? {
+                calls.begin(callers, caller)?;
+            }
+        }
+        while !is_stopped.load(Relaxed) {
+            while let Some(caller) = callers.release() {
+                if callers.begin(caller)? {
+                    calls.begin(callers, caller)?;
+                }
+            }
+            let next_due_at_ns = callers.next_due_at_ns();
+            if !callers.is_calling() && next_due_at_ns.is_none() {
+                break;
+            }
+            calls.advance(callers, next_due_at_ns)?;
+        }
         Ok(())
     }
 }
