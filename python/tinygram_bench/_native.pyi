@@ -38,13 +38,14 @@ from tinygram_bench._native_process import (
     instructions,
     io_uring_refusal,
     send_queue_bytes,
+    set_exact_timers,
     set_process_name,
     tcp_info,
     watch_more_writes,
     watch_writes,
     write_counts,
 )
-from tinygram_bench._native_rr import CallContent, RequestReader, RrCallers, RrServer
+from tinygram_bench._native_rr import CallBook, CallContent, RequestReader, RrCallers, RrServer
 from tinygram_bench._native_sizes import SizesServer, take_samples, time_local
 from tinygram_bench._native_stream import (
     ManyConnections,
@@ -71,6 +72,7 @@ __all__ = [
     "PING_PONG_BYTES",
     "RTT_FLOOR_NS",
     "Admission",
+    "CallBook",
     "CallContent",
     "EchoClient",
     "EchoServer",
@@ -116,6 +118,7 @@ __all__ = [
     "send_in_slices",
     "send_paced",
     "send_queue_bytes",
+    "set_exact_timers",
     "set_process_name",
     "socket_options",
     "take_samples",

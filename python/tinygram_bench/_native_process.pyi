@@ -14,6 +14,9 @@ def die_with_parent(parent_pid: int) -> None:
 def set_process_name(name: str) -> None:
     """Name this process, as ps and pgrep show it (15 bytes are kept)."""
 
+def set_exact_timers(is_exact: bool) -> None:
+    """Whether sleeps of the calling thread end on time, or up to 50 µs later, as is usual."""
+
 def create_network_namespace() -> tuple[int, int]:
     """Make a network: descriptors of (ours, the new one); we stay in ours. OSError (EPERM)."""
 

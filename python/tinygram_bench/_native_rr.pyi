@@ -5,6 +5,10 @@ from typing import final
 
 from tinygram_bench._native import Admission, Histogram
 
+_Span = tuple[int, int | None, int, int | None, int]
+"""Its start, in a slice when it has settled, its end, the most calls of each caller, and the case's
+own time at its start."""
+
 @final
 class CallContent:
     """The bytes of each request and of each reply (crates/load, calls.rs).
@@ -87,6 +91,45 @@ class RrServer:
         """
 
 @final
+class CallBook:
+    """When the calls of a process are due, in ns of the case's own time, and which were begun.
+
+    Call i of the process is that of caller i modulo their number (crates/load, agenda.rs).
+    """
+
+    def __new__(
+        cls,
+        rate_per_s: float,
+        arrival: str,
+        duration_ns: int,
+        seed: int,
+        share: tuple[int, int],
+        callers: int,
+    ) -> CallBook:
+        """`share`: (number of the process, how many there are); their calls follow in turn.
+
+        ValueError: such a schedule cannot be.
+        """
+
+    def of(self, caller: int) -> list[int]:
+        """When the calls of one caller are due."""
+
+    def begin_span(self, span: _Span) -> None:
+        """The next calls are begun in this span."""
+
+    def next_due_at_ns(self) -> int | None:
+        """When the next call of the span comes due, CLOCK_MONOTONIC; None: no other does."""
+
+    def release(self) -> int | None:
+        """The next caller whose call has come due by now; None: no other has."""
+
+    def take(self, caller: int) -> int | None:
+        """Begin the caller's next call, if it has come due: when it did. ValueError."""
+
+    def not_begun(self, caller: int) -> list[int]:
+        """When the calls of a caller were due that it has not begun. ValueError."""
+
+@final
 class RrCallers:
     """The native callers: a thread each, or one for those that share a connection, or have many."""
 
@@ -120,11 +163,15 @@ class RrCallers:
         """How long a call took in the warm-up on average; 0 where there was none."""
 
     def run(
-        self, spans: Sequence[tuple[int, int | None, int, int | None]]
-    ) -> tuple[list[tuple[str, int]], Histogram, Histogram, list[tuple[list[int], int, int, int]]]:
-        """Call in each span: (start, in a slice when it has settled, end, calls of each at most).
+        self, spans: Sequence[_Span], book: CallBook | None
+    ) -> tuple[
+        list[tuple[str, int]],
+        list[tuple[str, Histogram]],
+        list[tuple[list[int], int, int, int]],
+    ]:
+        """Call in each span, at a rate when a call is due by the book.
 
-        Named counters (`last_ns` is a time), call times, connect times, and of each slice how long
+        Named counters (`last_ns` is a time), named histograms in ns, and of each slice how long
         each measured call took, the callers' time in these, and when the last call ended, in ns,
         and how many calls there were, measured or not.
         OSError: as before; RuntimeError at a second call.

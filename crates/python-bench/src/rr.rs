@@ -252,14 +252,22 @@ impl CallBook {
     }
 
     fn take(&mut self, caller: usize) -> PyResult<Option<u64>> {
-        if caller >= self.agenda.callers() {
-            return Err(value_error(format!("there is no caller {caller}")));
-        }
+        self.check(caller)?;
         Ok(self.book.take(caller))
     }
 
-    fn not_begun(&self) -> Vec<u64> {
-        self.book.not_begun().collect()
+    fn not_begun(&self, caller: usize) -> PyResult<Vec<u64>> {
+        self.check(caller)?;
+        Ok(self.book.not_begun_by(caller).collect())
+    }
+}
+
+impl CallBook {
+    fn check(&self, caller: usize) -> PyResult<()> {
+        if caller < self.agenda.callers() {
+            return Ok(());
+        }
+        Err(value_error(format!("there is no caller {caller}")))
     }
 }
 

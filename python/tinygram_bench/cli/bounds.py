@@ -192,9 +192,9 @@ def _descriptors(case: Case) -> int:
 def sendable(plan: Plan) -> Plan:
     """Return the plan. Raises UsageError where sending takes far longer than the schedule lasts."""
     for case in plan.cases:
-        if case.rate_per_s is None:
+        planned = case.parameters
+        if case.rate_per_s is None or not isinstance(planned, StreamParameters):
             continue
-        planned = StreamParameters.of(case)
         messages, duration_s = planned.messages, (planned.duration_ns or 0) / 1e9
         takes_s = messages / _SLOW_PER_S
         if takes_s > _MOST_TIMES_DURATION * duration_s + _SPARE_S:

@@ -50,7 +50,8 @@ _EXAMPLES: Mapping[Parameter, str] = {
     "size": "size=10..64KiB",
     "rtt": "rtt=200us..50ms",
 }
-_LIMITED = {"p50": "latency_p50_us", "p99": "latency_p99_us", "p99.9": "latency_p99_9_us"}
+_LIMITED = {"p50": "p50", "p99": "p99", "p99.9": "p99_9"}
+"""Percentile, as `--limit` has it → the part of a figure's name."""
 _LIMIT_EXAMPLE = "--limit 'p99<1ms'"
 _HELD = re.compile(r"\b(coalesce|timer):[^/,]+")
 
@@ -58,7 +59,7 @@ LimitOption = Annotated[
     str | None,
     typer.Option(
         metavar="PERCENTILE<DURATION",
-        help="With --sweep, where messages have a rate: also tell up to which value a latency "
+        help="With --sweep, at a rate: also tell up to which value a latency "
         f"({', '.join(_LIMITED)}) stays below this, for example 'p99<1ms'.",
         show_default=False,
     ),
@@ -136,14 +137,15 @@ def asked_sweep(
     never_with: Mapping[str, object],
     set_by_sweep: Mapping[Parameter, Mapping[str, object]],
     limit: str | None = None,
+    limited: str = "latency",
     is_paced: bool = False,
 ) -> AskedSweep | None:
     """The sweep that was asked for; None where there is none. Raises UsageError.
 
     `known`: the parameters that the command has. `never_with`: options that no sweep goes with, and
     whether they are given; `set_by_sweep`: the same for options that the sweep of a parameter sets
-    itself. `limit`: the value of `--limit`. `is_paced`: whether messages have a rate even where the
-    sweep is not one of rates.
+    itself. `limit`: the value of `--limit`, for a percentile of the time that is called `limited`.
+    `is_paced`: whether messages have a rate even where the sweep is not one of rates.
     """
     if not texts:
         if limit is not None:
@@ -173,7 +175,7 @@ def asked_sweep(
         raise UsageError(
             f"--limit {limit} needs a rate: add --rate, or use --sweep {_EXAMPLES['rate']}"
         )
-    return AskedSweep(asked.parameter, asked.low, asked.high, _read_limit(limit))
+    return AskedSweep(asked.parameter, asked.low, asked.high, _read_limit(limit, limited))
 
 
 def with_hold(asked: Held, hold_ns: float) -> Held:
@@ -222,7 +224,7 @@ def _read(text: str, known: Sequence[Parameter]) -> AskedSweep:
     return AskedSweep(parameter, low, high)
 
 
-def _read_limit(text: str) -> Limit:
+def _read_limit(text: str, limited: str) -> Limit:
     name, less, duration = (part.strip() for part in text.partition("<"))
     if not less or name not in _LIMITED:
         raise UsageError(
@@ -230,6 +232,6 @@ def _read_limit(text: str) -> Limit:
             f"example {_LIMIT_EXAMPLE}"
         )
     try:
-        return Limit(_LIMITED[name], parse_duration_ns(duration) / 1e3)
+        return Limit(f"{limited}_{_LIMITED[name]}_us", parse_duration_ns(duration) / 1e3)
     except UsageError as error:
         raise UsageError(f"--limit {text!r}: {error}") from error

@@ -1,7 +1,8 @@
 """A generator's share of a case that several hosts load together.
 
 For a stream, that is a share of whole connections, and of the rate in proportion, so that each
-connection has the same rate everywhere. For `rr` it is a share of each process's callers.
+connection has the same rate everywhere. For `rr` it is a share of each process's callers, and of
+the rate in proportion.
 """
 
 from __future__ import annotations
@@ -52,9 +53,12 @@ def _rr_share(case: Case, callers: int, _seed: int) -> Case:
     asked = RrParameters.of(case)
     is_shared = asked.connections == "shared"
     depth = None if asked.depth is None else min(asked.depth, callers)
+    producers = asked.processes * callers
+    share = case.rate_per_s and case.rate_per_s * producers / case.producers
     return replace(
         case,
-        producers=asked.processes * callers,
+        rate_per_s=share,
+        producers=producers,
         connections=asked.processes * (1 if is_shared else callers),
         parameters=replace(asked, callers_per_process=callers, depth=depth),
     )

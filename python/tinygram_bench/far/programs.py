@@ -44,8 +44,8 @@ from tinygram_bench.workloads.rr.serving import longest_backlog
 from tinygram_bench.workloads.sizes import order as sizes
 from tinygram_bench.workloads.sizes.cases import MAX_ALTERNATING
 from tinygram_bench.workloads.sizes.server import MAX_MESSAGE_BYTES as MAX_SAMPLE_BYTES
-from tinygram_bench.workloads.stream.cases import ARRIVALS
 from tinygram_bench.workloads.stream.order import Order, Pace, ReceiverOrder
+from tinygram_bench.workloads.turns import ARRIVALS
 
 _MAX_MESSAGES = 1 << 40
 _MAX_MESSAGE_BYTES = 1 << 30

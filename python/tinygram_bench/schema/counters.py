@@ -200,7 +200,21 @@ _OF_THE_CONNECTION: Mapping[str, Said] = {
 _OF_RR: Mapping[str, Said] = {
     "calls": ("calls", f"finished, the warm-up not counted; {_IN_SLICES}"),
     "callers": ("callers", "in all processes"),
-    "call_time_ns": ("ns", "of all calls together"),
+    "call_time_ns": ("ns", "of all calls together, each from the first write of its request"),
+    "calls_not_begun": (
+        "calls",
+        "at a rate: that were due, and that their callers, which still waited for replies, could "
+        "not begin before the end",
+    ),
+    "messages_not_begun": (
+        "messages",
+        "of `echo` at a rate: that were due, and that could not be sent before the end, because as "
+        "many as allowed were in flight",
+    ),
+    "behind_ns": (
+        "ns",
+        "at a rate: how long the first of these had been due at the end, in the case's own time",
+    ),
     "connect_time_ns": ("ns", "of all connecting together"),
     "callers_time_ns": ("ns", "of all callers together, from the start to each one's end"),
     "server_cpu_ns": ("ns", "of CPU time of the server, during the calls"),

@@ -22,12 +22,19 @@ HISTOGRAMS: Mapping[str, str] = {
     "every message where several paced producers hand them over",
     "pacing_error_ns": "every release of the pacer: how late it was",
     "hold_ns": "every message that was held back, from the hand-over until its write",
-    "call_ns": "every call",
+    "call_ns": "every call, from the first write of its request until the last byte of its reply; "
+    "at a rate from when it was due, its connecting included, and calls that could not be begun "
+    "before the end have the time that they had waited by then, which is less than they would "
+    "have taken",
+    "start_delay_ns": "every call, or message of `echo`, at a rate: from when it was due until it "
+    "was begun, because an earlier reply was waited for, or a core; those that could not be begun "
+    "have the time that they had waited",
     "connect_ns": "every connection: of rr, connect(2) and the wait for the interpreter after it; "
     "of sizes, connect(2)",
     "round_trip_ns": "every message, at the client, from before the write of its first byte until "
     "after the read of its last one; in slices every message that was begun in the part that "
-    "counts, also where it came back later",
+    "counts, also where it came back later; at a rate from when it was due, and messages that "
+    "could not be sent before the end have the time that they had waited by then",
     "setup_ns": "every sample but the first ones: the setup's write and what it waits for",
     "transfer_ns": "every sample but the first ones: all its round trips",
     "total_ns": "every sample but the first ones: connecting, setup and transfer",

@@ -1,4 +1,4 @@
-"""Slices by default: cases that share a load take turns where their time allows it."""
+"""What loads have by default: slices, where their time allows it, and when messages are due."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from msgspec.structs import replace
 from tinygram_bench.model.result import Case
 from tinygram_bench.runs.slices import LEAST_MESSAGES, SLICE_NS
 from tinygram_bench.statistics.workloads.loads import turns_of
+
+ARRIVALS = ("constant", "poisson", "onoff")
+"""How messages at a rate are spread in time (crates/load, schedule)."""
 
 
 def in_turns(
@@ -38,6 +41,12 @@ def in_turns(
             slice_ns = own_ns // (own_ns // slice_ns)
             case = replace(case, parameters=replace(case.parameters, slice_ns=slice_ns))
         yield case
+
+
+def paced_name(rate_per_s: float, arrival: str) -> str:
+    """The part of a case's id that says when its messages are due: the exact rate, and how."""
+    shown = str(int(rate_per_s)) if rate_per_s.is_integer() else repr(rate_per_s)
+    return f"{shown}-per-s-{arrival}"
 
 
 def messages_ns(message_ns: float) -> int:

@@ -9,6 +9,9 @@ from msgspec.structs import replace
 from tinygram_bench.links.spec import REMOTE
 from tinygram_bench.model.result import Case, Run, Warning
 
+MOST_BEHIND = 0.01
+"""A sender that is late by more than this share of its schedule cannot keep up with the rate."""
+
 
 def strangers_told(counters: Mapping[str, int | None], *others: str) -> Iterator[Warning]:
     """The warning of a run whose receiver or server other programs connected to.

@@ -41,15 +41,18 @@ pub struct Caller<'a> {
     tally: Tally,
 }
 
-/// Wait until a call is due. Returns whether its caller begins it in this span: it does not if it is due
-/// later, or if it was due before and another case has its turn by now.
+/// Wait until a call is due in the span, or has been due at its start. Returns whether its caller begins it
+/// then: it does not if it is due later, or if another case has its turn by now.
 fn begins(span: &Span, due_ns: u64) -> bool {
-    let (due_at_ns, now_ns) = (span.at_ns(due_ns), monotonic_ns());
-    if due_at_ns > now_ns && due_at_ns <= span.end_ns {
+    let due_at_ns = span.at_ns(due_ns).max(span.start_ns);
+    if due_at_ns > span.end_ns {
+        return false;
+    }
+    if due_at_ns > monotonic_ns() {
         sleep_until_ns(due_at_ns);
         return true;
     }
-    due_at_ns <= now_ns && now_ns < span.end_ns
+    monotonic_ns() < span.end_ns
 }
 
 /// The range of part `number` of `of` parts of a request; all parts together are the request.
@@ -148,7 +151,6 @@ impl<'a> Caller<'a> {
     ) -> Result<Tally, CallError> {
         let mut due_ns = due_ns.peekable();
         for span in spans {
-            sleep_until_ns(span.start_ns);
             self.tally.begin(span);
             let mut stay = Stay::begin(span, self.tally.last_ns);
             while let Some(due_ns) = due_ns.next_if(|&due_ns| begins(span, due_ns)) {
@@ -161,6 +163,8 @@ impl<'a> Caller<'a> {
             }
             stay.end_at_a_rate(span, &mut self.tally);
         }
+        // It does not end while others have turns.
+        sleep_until_ns(spans.last().map_or(0, |last| last.start_ns));
         for due_ns in due_ns {
             self.tally.record_not_begun(spans, due_ns);
         }

@@ -82,11 +82,13 @@ impl Book {
 
     /// When the calls were due that nobody has begun.
     pub fn not_begun(&self) -> impl Iterator<Item = u64> {
-        let due_ns = &self.agenda.due_ns;
-        self.next
-            .iter()
-            .flat_map(|&first| due_ns.iter().skip(first).step_by(self.agenda.callers))
-            .copied()
+        (0..self.agenda.callers).flat_map(|caller| self.not_begun_by(caller))
+    }
+
+    /// The same for one caller.
+    pub fn not_begun_by(&self, caller: usize) -> impl Iterator<Item = u64> {
+        let due_ns = self.agenda.due_ns.iter().copied();
+        due_ns.skip(self.next[caller]).step_by(self.agenda.callers)
     }
 }
 

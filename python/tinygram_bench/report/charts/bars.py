@@ -31,11 +31,14 @@ from tinygram_bench.report.charts.ways import (
 from tinygram_bench.statistics.figures.runs import is_higher_better
 from tinygram_bench.statistics.figures.words import in_words, unit_of
 from tinygram_bench.statistics.workloads import WORKLOADS
+from tinygram_bench.statistics.workloads.loads import Load
 
 _NAMES = {
     "throughput_per_s": "throughput",
     "latency_p50_us": "latency-median",
     "calls_per_s": "calls",
+    "call_p50_us": "call-median",
+    "round_trip_p50_us": "round-trip-median",
 }
 STEP = 38
 """The height of a bar with its label above it, in pixels."""
@@ -45,14 +48,14 @@ def bar_charts(result: Result) -> Iterator[Chart]:
     """A chart for each load, with the best way first, and last the ways whose figure is barred."""
     series = series_of(result)
     for at, field in enumerate(fields_of(result)):
-        workload = WORKLOADS[field.entrants[0].case.workload]
-        for figure in (*workload.compared[:1], *workload.compared_paced[:1]):
-            rows = _rows(field, figure)
-            if rows:
-                unit = unit_of(figure).strip()
-                unit = f"{workload.unit} per second" if unit == "/s" else unit
-                colour = series_colour(series_in(field, series))
-                yield _chart(at, field, figure, unit, rows, colour)
+        case = field.entrants[0].case
+        workload, figure = WORKLOADS[case.workload], Load.of(case).compared_figures[0]
+        rows = _rows(field, figure)
+        if rows:
+            unit = unit_of(figure).strip()
+            unit = f"{workload.unit} per second" if unit == "/s" else unit
+            colour = series_colour(series_in(field, series))
+            yield _chart(at, field, figure, unit, rows, colour)
 
 
 def _rows(field: Field, figure: str) -> tuple[Row, ...]:

@@ -44,6 +44,10 @@ _TITLES = {
     "call": "Time of a call",
     "round_trip": "Round trip",
 }
+_TITLES_AT_A_RATE = {
+    "call": "Time of a call from when it was due",
+    "round_trip": "Round trip from the intended send time",
+}
 _TEXT = (
     "How long the fastest 50 %, 99 %, 99.99 % took at most. The further right, the rarer; a "
     "line ends where fewer than ten samples are beyond, and begins, between two hosts, where their "
@@ -70,7 +74,9 @@ def percentile_charts(result: Result) -> Iterator[Chart]:
         if rows:
             chosen = series_in(field, series)
             name = named(f"{time.replace('_', '-')}-percentiles", at, field)
-            found = _chart(name, _TITLES[time], _TEXT, rows, chosen)
+            has_rate = field.entrants[0].case.rate_per_s is not None
+            title = _TITLES_AT_A_RATE.get(time) if has_rate else None
+            found = _chart(name, title or _TITLES[time], _TEXT, rows, chosen)
             yield replace(found, where=field.title)
 
 
@@ -97,7 +103,9 @@ def connect_charts(result: Result) -> Iterator[Chart]:
     if rows:
         shown = {str(row["way"]) for row in rows}
         chosen = tuple(series[label] for label in cases if label in shown)
-        text = f"{_TEXT} No call and no round trip includes it."
+        text = _TEXT
+        if all(case.rate_per_s is None for case in result.plan.cases):
+            text += " No call and no round trip includes it."
         yield _chart("connect-percentiles", "Time to connect", text, rows, chosen)
 
 

@@ -1,4 +1,4 @@
-"""Latency against rate, with the highest rate that each way sustained, and the limit of a sweep."""
+"""Latency, or the time of calls, against rate: what each way sustained, and a sweep's limit."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ from tinygram_bench.report.charts.ways import Entrant, barred, fields_of, series
 from tinygram_bench.report.prose import names_without_rate, without_rate
 from tinygram_bench.statistics.figures.words import in_words
 from tinygram_bench.statistics.recurring import FELL_BEHIND, recurs
+from tinygram_bench.statistics.workloads import WORKLOADS
 from tinygram_bench.statistics.workloads.loads import Load, way_of
 
-_SHOWN = ("latency_p50_us", "latency_p99_us")
+_SHOWN = ("p50", "p99")
 COLUMNS = {
     "way": "way",
     "rate_per_s": "messages per second",
@@ -50,8 +51,10 @@ def rate_charts(result: Result) -> Iterator[Chart]:
     names, series, failed_at = names_without_rate(result), series_of(result), _failed_at(result)
     behind = _behind_in(result.runs)
     loads = _by_load(result)
-    for figure in dict.fromkeys(_SHOWN if limit is None else (limit.figure, *_SHOWN)):
-        said = in_words(figure).removesuffix(" latency")
+    times = {WORKLOADS[load.workload].time for load in loads}
+    figures = [f"{time}_{percentile}_us" for time in times for percentile in _SHOWN]
+    for figure in dict.fromkeys(figures if limit is None else (limit.figure, *figures)):
+        said, _, what = in_words(figure).partition(" ")
         limit_us = limit.below_us if limit is not None and limit.figure == figure else None
         for at, (load, ways) in enumerate(loads.items()):
             rows = tuple(row for way in ways for row in _rows(way, figure, failed_at, behind))
@@ -61,7 +64,7 @@ def rate_charts(result: Result) -> Iterator[Chart]:
                     f"-{at + 1}" if len(loads) > 1 else ""
                 )
                 chosen = tuple(series[label] for label in shown)
-                yield _chart(name, names[load], said, rows, chosen, limit_us)
+                yield _chart(name, names[load], (said, what), rows, chosen, limit_us)
 
 
 def _by_load(result: Result) -> dict[Load, list[list[Entrant]]]:
@@ -129,12 +132,12 @@ def _rows(
 def _chart(
     name: str,
     where: str,
-    said: str,
+    said: tuple[str, str],
     rows: tuple[Row, ...],
     series: tuple[Series, ...],
     limit_us: float | None,
 ) -> Chart:
-    columns = COLUMNS
+    (percentile, what), columns = said, COLUMNS
     if limit_us is not None:
         rows = tuple({**row, "limit_us": limit_us} for row in rows)
         columns = {**COLUMNS, "limit_us": "limit"}
@@ -162,13 +165,13 @@ def _chart(
         )
 
     text = (
-        f"The {said} of the latency at each rate, with its interval. A cross marks a rate at which "
-        "a way fell behind its schedule in half of the rounds or more. A ring marks the highest "
-        "rate that it kept up with, as it did with all lower ones. A rate at which a way failed in "
-        "all rounds has no point, and no higher one has a ring."
+        f"The {percentile} of the {what} at each rate, with its interval. A cross marks a rate at "
+        "which a way fell behind its schedule in half of the rounds or more. A ring marks the "
+        "highest rate that it kept up with, as it did with all lower ones. A rate at which a way "
+        "failed in all rounds has no point, and no higher one has a ring."
     )
     if limit_us is not None:
         text += f" The dashed line is the limit, {limit_us:,.6g} µs."
-    title = f"Latency against rate: {said}"
+    title = f"{what.capitalize()} against rate: {percentile}"
     text = told(text, rows)
     return Chart(name, title, text, columns, rows, draw, series, where=where)

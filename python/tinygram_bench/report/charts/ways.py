@@ -10,11 +10,11 @@ from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import Case, Result, Summary
 from tinygram_bench.report.charts.chart import COLOURS, DASHES, GREY, Row, Series
 from tinygram_bench.report.loads.tables import rows_of
-from tinygram_bench.report.prose import load_names
+from tinygram_bench.report.prose import load_names, pace
 from tinygram_bench.report.workloads.rr import labels_of
 from tinygram_bench.statistics.one_way import as_known
 from tinygram_bench.statistics.verdicts.doubts import barring
-from tinygram_bench.statistics.workloads.loads import is_alone, server_of
+from tinygram_bench.statistics.workloads.loads import Load, is_alone, server_of
 
 
 class Entrant(Struct, frozen=True):
@@ -35,16 +35,23 @@ class Field(Struct, frozen=True):
 
 
 def fields_of(result: Result) -> tuple[Field, ...]:
-    """The cases of each load; for `rr` all cases, for `sizes` none. All of them have figures."""
+    """The cases of each load; for `rr` those of each rate, for `sizes` none.
+
+    All of them have figures.
+    """
     workloads = {case.workload for case in result.plan.cases}
     if workloads == {"rr"}:
-        labels = labels_of(result)
-        entrants = (
-            Entrant(labels[each.case.case_id], each.case, each)
-            for each in result.summaries
-            if each.rounds
+        labels = labels_of(result, but_for=("rate",))
+        by_rate: dict[float | None, list[Entrant]] = {}
+        for each in result.summaries:
+            if each.rounds:
+                entrant = Entrant(labels[each.case.case_id], each.case, each)
+                by_rate.setdefault(each.case.rate_per_s, []).append(entrant)
+        fields = (
+            Field(pace(Load.of(entrants[0].case)) if len(by_rate) > 1 else "", tuple(entrants))
+            for entrants in by_rate.values()
         )
-        return _with_figures([Field("", tuple(entrants))])
+        return _with_figures(fields)
     if not workloads or workloads == {"sizes"}:
         return ()
     names = load_names(result)

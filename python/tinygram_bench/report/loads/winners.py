@@ -31,7 +31,11 @@ from tinygram_bench.statistics.workloads.loads import Load, is_base, is_external
 
 _MOST_EQUAL = 0.5
 """Ways that may be further apart than this share are not called equal."""
-_WHERE = {"throughput_per_s": "", "latency_p50_us": " on median latency"}
+_WHERE = {
+    "throughput_per_s": "",
+    "latency_p50_us": " on median latency",
+    "round_trip_p50_us": " on the median round trip",
+}
 _AGAINST_OURS = {
     "slower": "is slower than ours",
     "faster": "is faster than ours",
@@ -89,7 +93,7 @@ def _outcome(result: Result, contest: Contest) -> str:
     standings = standings_of(result, contest, contest.figure)
     outcome = _decided(contest, standings)
     if not contest.load.is_flat_out:
-        tail = standings_of(result, contest, "latency_p99_us")
+        tail = standings_of(result, contest, contest.figure.replace("_p50_", "_p99_"))
         outcome += f"; on p99 {_on_p99(contest, tail, outcome)}"
         standings += tail
     return outcome + _how_sure(result, contest.ranked[0], standings)
@@ -240,6 +244,7 @@ def _ahead_of(contest: Contest, beaten: Sequence[tuple[Standing, str]]) -> str:
             "{} times as many as {}",
         ),
         "latency_p50_us": ("has {} times the median latency of {}", "{} times that of {}"),
+        "round_trip_p50_us": ("has {} times the median round trip of {}", "{} times that of {}"),
     }[contest.figure]
     forms = [first_form, *(next_form for _ in beaten[1:])]
     return joined(

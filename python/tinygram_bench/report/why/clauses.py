@@ -41,6 +41,7 @@ _OF_ARRIVAL = {
     "pacer": _Subject("the pacer"),
     "unsent": _Subject("waiting for an acknowledgement before sending"),
     "unread": _Subject("waiting to be read"),
+    "start_delay": _Subject("beginning calls after they were due"),
     "rest": _Subject("waiting for the rest of a request"),
     "callers": _Subject("the callers' CPU time"),
     "server": _Subject("the server's CPU time"),

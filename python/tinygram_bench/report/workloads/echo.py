@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from tinygram_bench.model.result import Result
 from tinygram_bench.report.document import Document
 from tinygram_bench.report.loads import loads_document
@@ -12,13 +14,14 @@ from tinygram_bench.report.loads.tables import (
     shown_median,
     shown_tail,
 )
+from tinygram_bench.report.prose import pace
 from tinygram_bench.report.published.echo import published_tables
 from tinygram_bench.statistics.workloads.loads import Load
 
 CPU = (
     "CPU is the server's, of all its threads, the receive work that the kernel does in its system "
-    "calls included. A round trip is measured by the client, in a closed loop: a slow server is "
-    "asked less often."
+    "calls included. A round trip is measured by the client, without a rate in a closed loop: a "
+    "slow server is asked less often."
 )
 TLS = LoadTable("TLS records of the replies, and what they take on the wire", SHOWN_RECORDS)
 TABLES = (
@@ -46,4 +49,17 @@ def echo_document(result: Result, published: bool) -> Document:
 
 
 def _tables_of(load: Load) -> tuple[LoadTable, ...]:
-    return (*TABLES, TLS) if load.tls else TABLES
+    tables = TABLES if load.is_closed_loop else _at_a_rate(load)
+    return (*tables, TLS) if load.tls else tables
+
+
+def _at_a_rate(load: Load) -> tuple[LoadTable, ...]:
+    """Round trips first: how many messages there are is asked for, and no result."""
+    messages, _ = TABLES
+    shown = (
+        *shown_tail("round_trip"),
+        shown_median("start\ndelay\np50", "start_delay_p50_us", 5),
+        shown_median("start\ndelay\np99", "start_delay_p99_us", 4),
+    )
+    title = f"Round trip from the intended send time {pace(load)} (µs)"
+    return (LoadTable(title, shown, compares="by marks"), replace(messages, compares=None))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from math import log
 from statistics import fmean, stdev
@@ -22,25 +22,31 @@ from tinygram_bench.report.document import (
 from tinygram_bench.report.loads.hosts import host_tables, part_tables
 from tinygram_bench.report.numbers import UNKNOWN, median_of, number, rate, ratio, ratio_interval
 from tinygram_bench.report.peers import cross_check_sections
-from tinygram_bench.report.prose import all_cases, confidence, paired_rounds
+from tinygram_bench.report.prose import all_cases, confidence, pace, paired_rounds
 from tinygram_bench.report.published.rr import OTHERWISE, published_table
 from tinygram_bench.report.surroundings import link_tables, surroundings_of
 from tinygram_bench.report.table import Column, Row, Shown, Table
 from tinygram_bench.report.why import reasons_of
 from tinygram_bench.statistics.figures.counters import FORMULAS
 from tinygram_bench.statistics.figures.intervals import looks_of
+from tinygram_bench.statistics.workloads.loads import Load
 
 US_PER_MS = 1_000
-CONNECTING = (
-    "Connecting (ms), which no call includes, and the kernel's counts, without the warm-up's"
-)
+CALLS = "Calls: first send to last byte of the reply (ms)"
+CALLS_AT_A_RATE = "Calls: from when they were due to the last byte of the reply (ms)"
+_COUNTS = "and the kernel's counts, without the warm-up's"
+CONNECTING = f"Connecting (ms), which no call includes, {_COUNTS}"
+CONNECTING_AT_A_RATE = f"Connecting (ms), {_COUNTS}"
 WORDS = {
     "faster": "is faster",
     "slower": "is slower",
     "no_difference_shown": "is not shown to differ",
 }
+_SAID = {"calls_per_s": ("calls/s", "made"), "call_p50_us": ("median call time", "had")}
+"""The first figure that calls are compared by → its name, and a verb for the case that had it."""
 
 _ASPECTS: Mapping[str, Callable[[Case], str]] = {
+    "rate": lambda case: pace(Load.of(case)),
     "runtime": lambda case: f"callers {_runtime(case)}",
     "connections": lambda case: _connections(case),
     "sends": lambda case: _sends(case),
@@ -94,7 +100,7 @@ def _title_of(result: Result) -> str:
         *(
             say(first)
             for name, say in _ASPECTS.items()
-            if name not in _distinct(cases) and (name != "tls" or asked.tls)
+            if name not in _distinct(cases) and not _goes_without_saying(name, first)
         ),
         *(["the server acknowledges quickly"] if asked.quickack else []),
         f"placement {first.placement}",
@@ -102,7 +108,14 @@ def _title_of(result: Result) -> str:
     return ", ".join(parts)
 
 
+def _goes_without_saying(aspect: str, case: Case) -> bool:
+    """Whether the case has what is usual, and nothing needs to be said of it."""
+    has_rate, has_tls = case.rate_per_s is not None, RrParameters.of(case).tls
+    return {"rate": not has_rate, "tls": not has_tls}.get(aspect, False)
+
+
 def _tables_of(result: Result) -> tuple[Table, ...]:
+    is_paced = any(case.rate_per_s is not None for case in all_cases(result))
     over_tls = [each for each in result.summaries if RrParameters.of(each.case).tls]
     of_tls = _table(
         result,
@@ -114,17 +127,18 @@ def _tables_of(result: Result) -> tuple[Table, ...]:
     return (
         _table(
             result,
-            "Calls: first send to last byte of the reply (ms)",
+            CALLS_AT_A_RATE if is_paced else CALLS,
             Shown(Column("calls/s\nmean"), lambda each: rate(_mean_and_sd(result, each)[0])),
             Shown(Column("SD", 5), lambda each: rate(_mean_and_sd(result, each)[1])),
             *_milliseconds("call", {"mean": 3, "p50": 0, "p99": 0, "p99_99": 2, "max": 1}),
+            *(_milliseconds("start_delay", {"p50": 6, "p99": 5}) if is_paced else ()),
             _median("in\nflight", "calls_in_flight", 6),
             _median("callers'\nCPU µs", "cpu_us_per_call", 7),
             _median("server's\nCPU µs", "server_cpu_us_per_call", 8),
         ),
         _table(
             result,
-            CONNECTING,
+            CONNECTING_AT_A_RATE if is_paced else CONNECTING,
             *_milliseconds("connect", {"mean": 0, "p50": 5, "p99": 3, "max": 1}),
             _median("listen\noverflows", "listen_overflows", 0),
             _median("SYN\nretransmits", "syn_retransmits", 4),
@@ -150,12 +164,16 @@ def _notes_of(result: Result) -> tuple[Note, ...]:
 
 
 def _sentences_of(result: Result) -> tuple[str, ...]:
-    """Sentences on how many calls each strategy makes, against its baseline.
+    """Sentences on how many calls each strategy makes, against its baseline; at a rate, how long.
 
     Strategies that are shown to differ come first, and of these the one that differs most.
     """
     cases = {case.case_id: case for case in result.plan.cases}
-    verdicts = [verdict for verdict in result.verdicts if verdict.figure == "calls_per_s"]
+    verdicts = [
+        verdict
+        for verdict in result.verdicts
+        if verdict.figure == Load.of(cases[verdict.case_id]).compared_figures[0]
+    ]
     said = [
         _sentence(cases[verdict.case_id], cases[verdict.baseline_case_id], verdict, result)
         for verdict in sorted(verdicts, key=_shown_difference, reverse=True)
@@ -172,10 +190,13 @@ def _shown_difference(verdict: Verdict) -> float:
     return abs(log(verdict.ratio.median)) if is_shown and verdict.ratio is not None else 0.0
 
 
-def labels_of(result: Result) -> dict[str, str]:
-    """case_id → the fewest words that tell the case from the others, its strategy last."""
+def labels_of(result: Result, but_for: Collection[str] = ()) -> dict[str, str]:
+    """case_id → the fewest words that tell the case from the others, its strategy last.
+
+    `but_for`: aspects that are told in another way.
+    """
     cases = all_cases(result)
-    distinct = _distinct(cases)
+    distinct = [name for name in _distinct(cases) if name not in but_for]
     return {
         case.case_id: ", ".join((*(_ASPECTS[name](case) for name in distinct), case.strategy))
         for case in cases
@@ -194,10 +215,11 @@ def _sentence(case: Case, base: Case, verdict: Verdict, result: Result) -> str:
     baseline = f"callers {_runtime(base)}" if is_same else base.strategy
     if verdict.ratio is None:
         return f"{head} against {baseline}: {verdict.reason or 'no round has both'}."
-    found = f"{ratio(verdict.ratio.median)} × the calls/s of {baseline}"
+    what, verb = _SAID[verdict.figure]
+    found = f"{ratio(verdict.ratio.median)} × the {what} of {baseline}"
     found += f" ({ratio_interval(verdict.ratio)})"
     if verdict.verdict == "cannot_say":
-        return f"{head} made {found}; no verdict: {verdict.reason}."
+        return f"{head} {verb} {found}; no verdict: {verdict.reason}."
     paired = paired_rounds(result, verdict.baseline_case_id, verdict.case_id)
     sure = confidence(paired, looks_of(result.plan))
     return f"{head} {WORDS[verdict.verdict]}: {found}, at {sure}."
@@ -229,7 +251,8 @@ def _milliseconds(histogram: str, statistics: Mapping[str, int]) -> Iterator[Sho
             figure = summary.figures.get(f"{histogram}_{name}_us")
             return number(None if figure is None else figure.median / US_PER_MS)
 
-        return Shown(Column(f"{histogram}\n{name.replace('_', '.')}", give_way), text)
+        header = histogram.replace("_", "\n")
+        return Shown(Column(f"{header}\n{name.replace('_', '.')}", give_way), text)
 
     return itertools.starmap(shown, statistics.items())
 

@@ -30,9 +30,10 @@ class Workload(Struct, frozen=True):
     (baseline, case); where that is None, on those of verdicts/comparison.py, with `base`, the
     runtime, implementation, strategy and server of the case that all others are measured against.
     `side_by_side`: the key of the cases that take turns; None: those of a load do.
-    Loads: `load_parameters` belong to a load, too; in a closed loop the replies say when the next
-    message is sent. `unit`: the counter of what was exchanged. `time`: the histogram of what one
-    unit takes; a flat-out stream has no such time, and the histogram is empty.
+    Loads: `load_parameters` belong to a load, too; in a closed loop, which a load with a rate is
+    not, the replies say when the next message is sent. `unit`: the counter of what was exchanged.
+    `time`: the histogram of what one unit takes; a flat-out stream has no such time, and the
+    histogram is empty.
     """
 
     histograms: Histograms
@@ -108,7 +109,11 @@ WORKLOADS: Mapping[str, Workload] = {
         base=("loop", "stdlib", "nodelay", None),
     ),
     "rr": Workload(
-        histograms={"call": _TAIL_TOO, "connect": ("mean", "p50", "p99", "max")},
+        histograms={
+            "call": _TAIL_TOO,
+            "connect": ("mean", "p50", "p99", "max"),
+            "start_delay": ("p50", "p99"),
+        },
         time="call",
         counted=(
             "run_time_s",
@@ -127,12 +132,13 @@ WORKLOADS: Mapping[str, Workload] = {
             "call_p99_9_us",
             "cpu_us_per_call",
         ),
+        compared_paced=("call_p50_us", "call_p99_us", "call_p99_9_us", "cpu_us_per_call"),
         pairs=rr.compared_pairs,
         side_by_side=rr.side_by_side,
         unit="calls",
     ),
     "echo": Workload(
-        histograms={"round_trip": _TAIL_TOO},
+        histograms={"round_trip": _TAIL_TOO, "start_delay": ("p50", "p99")},
         time="round_trip",
         counted=(
             *_OF_MESSAGES,
@@ -145,6 +151,12 @@ WORKLOADS: Mapping[str, Workload] = {
         ),
         compared=(
             "throughput_per_s",
+            "round_trip_p50_us",
+            "round_trip_p99_us",
+            "round_trip_p99_9_us",
+            "cpu_s_per_million",
+        ),
+        compared_paced=(
             "round_trip_p50_us",
             "round_trip_p99_us",
             "round_trip_p99_9_us",

@@ -74,7 +74,7 @@ class Load(Struct, frozen=True):
     @property
     def is_closed_loop(self) -> bool:
         """Whether each reply triggers the next message."""
-        return WORKLOADS[self.workload].is_closed_loop
+        return WORKLOADS[self.workload].is_closed_loop and self.rate_per_s is None
 
     @property
     def compared_figures(self) -> tuple[str, ...]:
@@ -162,7 +162,7 @@ def way_of(case: Case) -> str:
 
 def load_name(case: Case) -> str:
     """`stream 10,000/s`, `stream flat out in reverse`, `fanout 100/s`, `rr`, `echo`."""
-    if case.workload not in ("stream", "fanout"):
+    if case.rate_per_s is None and case.workload not in ("stream", "fanout"):
         return case.workload
     rate = "flat out" if case.rate_per_s is None else f"{case.rate_per_s:,.0f}/s"
     load = Load.of(case)

@@ -40,6 +40,8 @@ def all_but_strategy(case: Case) -> Hashable:
         case.runtime,
         case.link,
         case.message_bytes,
+        case.rate_per_s,
+        case.arrival,
         case.producers,
         case.connections,
         case.placement,

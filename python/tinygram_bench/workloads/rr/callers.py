@@ -43,5 +43,4 @@ def _call(order: CallOrder, orders: Orders) -> None:
         "voluntary_context_switches": after.ru_nvcsw - before.ru_nvcsw,
         "involuntary_context_switches": after.ru_nivcsw - before.ru_nivcsw,
     }
-    histograms = {"call_ns": tally.call.to_base64(), "connect_ns": tally.connect.to_base64()}
-    orders.say(Report(counters, histograms, tuple(tally.slices)))
+    orders.say(Report(counters, tally.histograms(), tuple(tally.slices)))

@@ -18,7 +18,7 @@ from tinygram_bench.model.units import format_bytes
 from tinygram_bench.workloads.available import parted
 from tinygram_bench.workloads.rr.calling import BY_HAND, ON_MANY, RUNTIMES, Runtime
 from tinygram_bench.workloads.rr.serving import MAX_CONNECTIONS, SERVERS
-from tinygram_bench.workloads.turns import in_turns
+from tinygram_bench.workloads.turns import in_turns, paced_name
 
 CONNECTIONS = ("per-request", "per-caller", "shared")
 MANY = "many"
@@ -43,8 +43,10 @@ class RrOptions(Struct, frozen=True):
     bytes; otherwise only count them. `probe_ns`: the interval at which what the kernel holds is
     sampled. `slice_ns`: cases take turns, in slices of at least this length. `takes_turns`: without
     `slice_ns`, they do so where they share a load. `tls`: whether over TLS 1.3; both values: each
-    way of calling with and without it. `clients`: how many hosts of a cluster share the callers of
-    each process, always in turns; None: this host has them all.
+    way of calling with and without it. `rates_per_s`: how many calls are due per second, of all
+    callers together, a load for each; empty: each caller calls again as soon as it has its reply.
+    `arrival`: how they are spread in time. `clients`: how many hosts of a cluster share the callers
+    of each process, always in turns; None: this host has them all.
     """
 
     runtimes: Sequence[str] = ()
@@ -75,6 +77,8 @@ class RrOptions(Struct, frozen=True):
     rounds: int = 7
     seed: int = 1
     tls: Sequence[bool] = (False,)
+    rates_per_s: Sequence[float] = ()
+    arrival: str = "constant"
     clients: int | None = None
 
 
@@ -86,7 +90,9 @@ def plan_rr(options: RrOptions) -> Plan:
     kinds = dict.fromkeys(options.connections)
     _check_runtimes(options, kinds)
     ways = {(tls, kind): _ways(options, kind, tls) for tls in options.tls for kind in kinds}
-    for tls, connections, sends, server, server_strategy, backlog in product(
+    rates: Sequence[float | None] = list(dict.fromkeys(options.rates_per_s)) or [None]
+    for rate_per_s, tls, connections, sends, server, server_strategy, backlog in product(
+        rates,
         options.tls,
         kinds,
         dict.fromkeys(options.sends_per_request),
@@ -105,14 +111,27 @@ def plan_rr(options: RrOptions) -> Plan:
                 backlog,
                 strategy,
                 tls,
+                rate_per_s,
             )
             asked.append(case)
     cases, unavailable = parted(asked, missing)
     if options.takes_turns and options.slice_ns is None:
         lone_too = options.clients is not None
-        taking = in_turns(cases, lambda case: parse_link(case.link).rtt_ns, lone_too=lone_too)
-        cases = tuple(taking)
+        clients = options.clients or 1
+        cases = tuple(in_turns(cases, lambda case: least_call_ns(case, clients), lone_too=lone_too))
     return Plan(cases, options.rounds, options.seed, unavailable)
+
+
+def least_call_ns(case: Case, clients: int = 1) -> float:
+    """The least ns from one call of a case to the next at each client: a slice has twenty.
+
+    The client with the fewest callers has the lowest rate.
+    """
+    between_ns = 0.0
+    if case.rate_per_s is not None:
+        callers = RrParameters.of(case).callers_per_process
+        between_ns = 1e9 / (case.rate_per_s * (callers // clients / callers))
+    return max(between_ns, parse_link(case.link).rtt_ns)
 
 
 def missing(case: Case) -> str | None:
@@ -140,6 +159,7 @@ def _case(
     backlog: int | None,
     strategy: str,
     tls: bool,
+    rate_per_s: float | None,
 ) -> Case:
     depth = options.depth if connections == "shared" else None
     address = options.server_address
@@ -184,6 +204,7 @@ def _case(
                 *(("quickack",) if options.has_quickack else ()),
                 *(() if options.checks_replies else ("unchecked-replies",)),
                 *(("tls",) if tls else ()),
+                *(() if rate_per_s is None else (paced_name(rate_per_s, options.arrival),)),
                 *(() if options.clients is None else (f"{options.clients}-clients",)),
             )
         ),
@@ -193,9 +214,9 @@ def _case(
         strategy=strategy,
         link=options.link,
         message_bytes=MessageBytes(options.request_bytes, options.request_bytes),
-        rate_per_s=None,
-        arrival=None,
-        burst=None,
+        rate_per_s=rate_per_s,
+        arrival=None if rate_per_s is None else options.arrival,
+        burst=None if rate_per_s is None else 1,
         producers=callers,
         connections=(options.clients or 1) * processes if connections == "shared" else callers,
         placement=options.placement,

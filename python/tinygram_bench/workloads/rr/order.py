@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tinygram_bench._native import CallBook
 from tinygram_bench.host.network.connections import Known
 from tinygram_bench.model.value import Value
 from tinygram_bench.runs.slices import Slices
@@ -78,17 +79,23 @@ class Span(Value, frozen=True):
     """When callers call: no call begins after `end_ns`, nor after `calls` of each (None: no limit).
 
     Times are CLOCK_MONOTONIC. `settled_ns`: in a slice, calls that begin from then on are measured.
+    `own_ns`: how much of the case's own time is over at the start: it stands still between slices.
     """
 
     start_ns: int
     end_ns: int
     calls: int | None = None
     settled_ns: int | None = None
+    own_ns: int = 0
 
     @property
-    def native(self) -> tuple[int, int | None, int, int | None]:
+    def native(self) -> tuple[int, int | None, int, int | None, int]:
         """The span as native callers take it."""
-        return self.start_ns, self.settled_ns, self.end_ns, self.calls
+        return self.start_ns, self.settled_ns, self.end_ns, self.calls, self.own_ns
+
+    def at_ns(self, own_ns: int) -> int:
+        """When a moment of the case's own time comes; of an earlier slice, before the start."""
+        return self.start_ns + own_ns - self.own_ns
 
     def time_ns(self, settled_ns: int, arrived_ns: int, calls: Sequence[CallTimes]) -> int:
         """How long a caller called in the slice after that had settled, in ns, waiting included.
@@ -110,10 +117,34 @@ class Span(Value, frozen=True):
         return max(0, until_ns - from_ns)
 
 
+class Pace(Value, frozen=True):
+    """When calls are due: `rate_per_s` by the callers of all processes together.
+
+    `duration_ns`: how long the case's own time is. `share`: the number of the process, and how many
+    processes there are; calls are theirs in turn.
+    """
+
+    rate_per_s: float
+    arrival: str
+    duration_ns: int
+    seed: int
+    share: tuple[int, int]
+
+    def book(self, callers: int) -> CallBook:
+        """When the calls of this process are due, which has so many callers."""
+        return CallBook(
+            self.rate_per_s, self.arrival, self.duration_ns, self.seed, self.share, callers
+        )
+
+
 class Start(Value, frozen=True):
-    """The spans in which callers call: one, or a slice each and then an empty one."""
+    """The spans in which callers call: one, or a slice each and then an empty one.
+
+    `pace`: when their calls are due; None: they call again and again.
+    """
 
     spans: tuple[Span, ...]
+    pace: Pace | None = None
 
     @property
     def start_ns(self) -> int:
@@ -133,11 +164,17 @@ class Start(Value, frozen=True):
         """
         begins_ns = [start_ns + begin_ns for begin_ns in slices.begins_ns]
         of_slices = [
-            Span(begin, begin + slices.slice_ns, settled_ns=begin + slices.settling_ns)
-            for begin in begins_ns
+            Span(
+                begin,
+                begin + slices.slice_ns,
+                settled_ns=begin + slices.settling_ns,
+                own_ns=number * slices.slice_ns,
+            )
+            for number, begin in enumerate(begins_ns)
         ]
         over_ns = start_ns + slices.over_ns
-        return cls((*of_slices, Span(over_ns, over_ns, calls=0)))
+        over = Span(over_ns, over_ns, calls=0, own_ns=len(of_slices) * slices.slice_ns)
+        return cls((*of_slices, over))
 
 
 class Warm(Value, frozen=True):

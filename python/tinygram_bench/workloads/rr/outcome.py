@@ -45,7 +45,9 @@ def assembled(case: Case, round: int, found: Found, *, has_private_network: bool
     for report in found.reports:
         summed.update(report.counters)
     last_ns = max(report.counters["last_ns"] for report in found.reports)
-    del summed["last_ns"]
+    behind_ns = max(report.counters["behind_ns"] for report in found.reports)
+    del summed["last_ns"], summed["behind_ns"]
+    not_begun = summed.pop("calls_not_begun")
     if not summed["calls"]:
         raise RunError("no call was finished: allow more time with --duration")
     callers = case.producers
@@ -62,17 +64,28 @@ def assembled(case: Case, round: int, found: Found, *, has_private_network: bool
         **(found.server or {}),
         **found.others,
     }
+    histograms = ["call_ns", "connect_ns"]
+    if case.rate_per_s is not None:
+        counters |= {"calls_not_begun": not_begun, "behind_ns": behind_ns}
+        histograms.append("start_delay_ns")
     in_slices: dict[str, Values] = {}
     if found.slices is not None and found.used is not None:
         slices = _slices(found.reports, found.start)
-        in_slices = _in_slices(callers, slices, found.used)
+        per_slice = _per_slice(case, found.slices)
+        in_slices = _in_slices(callers, slices, found.used, per_slice)
         spans = zip(slices, found.start.slices, strict=True)
         late_ns = [max(0, each.last_ns - span.end_ns) for each, span in spans]
         in_slices |= late_us(late_ns)
         counters |= counters_of(found.used)
-    histograms = {name: _merged(found.reports, name) for name in ("call_ns", "connect_ns")}
     warnings = warnings_of(case, counters, has_private_network=has_private_network)
-    return Run(case.case_id, round, counters, histograms, warnings, slices=in_slices)
+    return Run(
+        case.case_id,
+        round,
+        counters,
+        {name: _merged(found.reports, name) for name in histograms},
+        warnings,
+        slices=in_slices,
+    )
 
 
 def _slices(reports: Sequence[Report], start: Start) -> list[SliceTally]:
@@ -83,10 +96,19 @@ def _slices(reports: Sequence[Report], start: Start) -> list[SliceTally]:
     return slices
 
 
-def _in_slices(callers: int, slices: Sequence[SliceTally], used: Used) -> dict[str, Values]:
-    """The figures of each slice, or block of slices."""
+def _per_slice(case: Case, slices: Slices) -> float:
+    """How many measured calls a slice has, or has at least; the same for all cases of a load."""
+    if case.rate_per_s is None:
+        return LEAST_MESSAGES
+    return max(1.0, case.rate_per_s * (slices.slice_ns - slices.settling_ns) / 1e9)
+
+
+def _in_slices(
+    callers: int, slices: Sequence[SliceTally], used: Used, per_slice: float
+) -> dict[str, Values]:
+    """The figures of each slice, or block of slices; calls per second only without a rate."""
     calls_ns = [each.calls_ns for each in slices]
-    return percentiles_us("call", calls_ns, LEAST_MESSAGES) | {
+    return percentiles_us("call", calls_ns, per_slice) | {
         "calls_per_s": tuple(
             len(each.calls_ns) * callers / each.callers_time_ns * 1e9
             if each.callers_time_ns

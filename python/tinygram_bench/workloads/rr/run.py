@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tinygram_bench._native import CallContent
 from tinygram_bench.host.network import Network
@@ -20,7 +22,15 @@ from tinygram_bench.processes.workers import RunError
 from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.runs.stage import Address, Turn
 from tinygram_bench.runs.workload import Exchanged, Rehearsed, TakesTurns, Waiting
-from tinygram_bench.workloads.rr.order import CallOrder, Report, ServerOrder, Span, Start, Warm
+from tinygram_bench.workloads.rr.order import (
+    CallOrder,
+    Pace,
+    Report,
+    ServerOrder,
+    Span,
+    Start,
+    Warm,
+)
 from tinygram_bench.workloads.rr.outcome import Found, assembled
 from tinygram_bench.workloads.rr.withheld import REQUESTS, check_waits
 
@@ -56,8 +66,8 @@ class Rr(TakesTurns):
         self._warm_up(turn, address)
         ready = _Ready.now(turn)
         start = Start((_span(turn.case),))
-        for process in _callers(turn):
-            process.tell(start)
+        own_ns = RrParameters.of(turn.case).duration_ns or 0
+        self._tell_start(turn.case, start, own_ns, _callers(turn))
         return _collected(turn, start, ready)
 
     def own_ns(self, case: Case) -> int:
@@ -80,8 +90,8 @@ class Rr(TakesTurns):
 
         def begin(at_ns: int) -> None:
             starts.append(Start.in_slices(at_ns, slices))
-            for process in callers:
-                process.tell(starts[0])
+            own_ns = len(slices.begins_ns) * slices.slice_ns
+            self._tell_start(turn.case, starts[0], own_ns, callers)
 
         return Waiting(
             tuple(process.worker.pid for process in callers),
@@ -90,6 +100,18 @@ class Rr(TakesTurns):
             start=begin,
             collect=lambda used: _collected(turn, starts[0], ready, slices, used),
         )
+
+    def _tell_start(self, case: Case, start: Start, own_ns: int, callers: Sequence[Child]) -> None:
+        """Tell all processes when to call; at a rate, each has its share of the calls.
+
+        `own_ns`: how long the case's own time is.
+        """
+        for number, process in enumerate(callers):
+            pace = None
+            if case.rate_per_s is not None:
+                share = number, len(callers)
+                pace = Pace(case.rate_per_s, str(case.arrival), own_ns, self.seed, share)
+            process.tell(replace(start, pace=pace))
 
     def _warm_up(self, turn: Turn, address: Address) -> int:
         """Have all callers connect and warm up; return about how long a call took, in ns."""

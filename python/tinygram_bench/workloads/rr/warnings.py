@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Warning
 from tinygram_bench.runs.slice_figures import slices_told
-from tinygram_bench.workloads.warnings import host_network_told, strangers_told
+from tinygram_bench.statistics.recurring import FELL_BEHIND
+from tinygram_bench.workloads.warnings import MOST_BEHIND, host_network_told, strangers_told
 
 LEAST_IN_FLIGHT = 0.9
 """The least share of callers in a call: by Little's law, rate × mean time of a call with
@@ -67,6 +68,9 @@ def warnings_of(
     warnings.extend(
         slices_told(asked.duration_ns or 0, dict(counters), "the callers", "the server")
     )
+    if case.rate_per_s is not None:
+        warnings.extend(_behind_told(asked.duration_ns or 0, counters))
+        return tuple(warnings)
     share = _share_in_calls(counters)
     if share is not None and share < LEAST_IN_FLIGHT:
         callers = counters["callers"] or 0
@@ -78,6 +82,18 @@ def warnings_of(
             )
         )
     return tuple(warnings)
+
+
+def _behind_told(own_ns: int, counters: Mapping[str, int | None]) -> Iterator[Warning]:
+    behind_ns = counters.get("behind_ns") or 0
+    if behind_ns > MOST_BEHIND * own_ns:
+        yield Warning(
+            FELL_BEHIND,
+            f"{counters.get('calls_not_begun')} calls could not be begun before the run ended, the "
+            f"first of them {behind_ns / 1e6:.1f} ms after it was due: this rate is above what "
+            "these callers can make, or something stopped them",
+            ("call_", "start_delay_"),
+        )
 
 
 def _share_in_calls(counters: Mapping[str, int | None]) -> float | None:

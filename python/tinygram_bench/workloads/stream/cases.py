@@ -23,9 +23,8 @@ from tinygram_bench.runs.slices import MOST_SLICES, stream_slice_ns
 from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.available import parted
 from tinygram_bench.workloads.only import Named, in_words, parse_only
-from tinygram_bench.workloads.turns import in_turns, messages_ns
+from tinygram_bench.workloads.turns import in_turns, messages_ns, paced_name
 
-ARRIVALS = ("constant", "poisson", "onoff")
 WARM_UP_MESSAGES = 1024
 """The number of warm-up messages; fewer where they would exceed WARM_UP_BYTES."""
 WARM_UP_BYTES = 4 << 20
@@ -214,7 +213,7 @@ def _case(
     )
     load = "flat-out"
     if rate_per_s is not None:
-        load = f"{_shown(rate_per_s)}-per-s-{options.arrival}-burst-{options.burst}"
+        load = f"{paced_name(rate_per_s, options.arrival)}-burst-{options.burst}"
     if producers > 1:
         load += f"/{producers}-producers"
     if connections > 1:
@@ -248,11 +247,6 @@ def _case(
         parameters=parameters,
     )
     return case if options.slice_ns is None else _in_whole_slices(options, case)
-
-
-def _shown(rate_per_s: float) -> str:
-    """The exact rate as text, without `.0` where it is a whole number."""
-    return str(int(rate_per_s)) if rate_per_s.is_integer() else repr(rate_per_s)
 
 
 def _scheduled_messages(options: StreamOptions, rate_per_s: float, duration_ns: int) -> int:

@@ -13,6 +13,7 @@ from tinygram_bench.runs.slice_figures import slices_told
 from tinygram_bench.statistics.figures.counters import FORMULAS
 from tinygram_bench.statistics.recurring import FELL_BEHIND
 from tinygram_bench.workloads.warnings import (
+    MOST_BEHIND,
     host_network_told,
     retransmits_told,
     strangers_told,
@@ -21,8 +22,6 @@ from tinygram_bench.workloads.warnings import (
 
 _MOST_RECEIVING = 0.9
 """The share of its time that a receiver may be on the CPU before a warning."""
-_MOST_BEHIND = 0.01
-"""A sender that is late by more than this share of the schedule cannot keep up with the rate."""
 
 
 def warnings_of(
@@ -49,7 +48,7 @@ def warnings_of(
     behind_ns = _behind_ns(case, counters)
     # In slices each slice is judged (runs/overruns.py); here only the last one would be.
     is_alone = case.parameters.slice_ns is None
-    if is_alone and duration_ns is not None and behind_ns > _MOST_BEHIND * duration_ns:
+    if is_alone and duration_ns is not None and behind_ns > MOST_BEHIND * duration_ns:
         warnings.append(
             Warning(
                 FELL_BEHIND,

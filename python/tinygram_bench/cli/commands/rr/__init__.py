@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
@@ -24,15 +25,24 @@ from tinygram_bench.cli.commands.rr.bounds import (
     check_backlogs,
     check_callers,
     check_cross_check,
+    check_paced,
+    check_swept,
     check_unchecked,
     cross_checked,
     processes_of_callers,
+    rates_asked,
     refuse_with_scenario,
 )
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.length import USUAL_ROUNDS, MaxTime, Until, length
 from tinygram_bench.cli.measuring import Asked
-from tinygram_bench.cli.sweep import asked_sweep, planned_at, sweep_option
+from tinygram_bench.cli.sweep import (
+    SWEEP_DURATION_NS,
+    LimitOption,
+    asked_sweep,
+    planned_at,
+    sweep_option,
+)
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.crosscheck.selection import choose
 from tinygram_bench.links import DEFAULT_BACKEND
@@ -53,7 +63,11 @@ from tinygram_bench.workloads.rr.cases import (
 from tinygram_bench.workloads.rr.run import Rr
 
 _DEFAULTS = RrOptions()
-_SWEPT: tuple[Parameter, ...] = ("size", "rtt")
+_SWEPT: tuple[Parameter, ...] = ("rate", "size", "rtt")
+_VARIED: Mapping[Parameter, Callable[[RrOptions, float], RrOptions]] = {
+    "rate": lambda asked, rate: replace(asked, rates_per_s=[rate]),
+    "size": lambda asked, size: replace(asked, request_bytes=int(size)),
+}
 _DEFAULT_DURATION_NS = 10**9
 _DURATION_NS = 1_000_000, 24 * 3_600_000_000_000
 
@@ -144,15 +158,25 @@ def rr(
     cluster: cluster_asked.Cluster = None,
     servers: cluster_asked.Servers = None,
     clients: cluster_asked.Clients = None,
+    rate: Annotated[
+        list[float] | None,
+        quantities.rate(
+            "Calls per second of all callers together, each timed from when it was due "
+            "(repeatable). Without it, a caller calls again as soon as it has its reply."
+        ),
+    ] = None,
+    arrival: options.Arrival = None,
     calls: Annotated[
         int | None, quantities.count("Number of calls by each caller, in place of --duration.")
     ] = None,
-    duration: Annotated[int | None, quantities.duration("Duration of each run.", "1s")] = None,
+    duration: Annotated[
+        int | None, quantities.duration("Duration of each run.", "1s; for a sweep at rates 500ms")
+    ] = None,
     slice: Annotated[
         int | None,
         quantities.duration(
             "Length of a case's turns beside the other cases of its load.",
-            "20ms, longer where calls take long",
+            "20ms, longer where calls take long, or at low rates",
         ),
     ] = None,
     lone: options.Lone = False,
@@ -184,6 +208,7 @@ def rr(
         int | None, quantities.count("How often each case is run.", "7; for a scenario 3")
     ] = None,
     sweep: Annotated[list[str] | None, sweep_option(*_SWEPT)] = None,
+    limit: LimitOption = None,
     until: Until = None,
     max_time: MaxTime = None,
     seed: options.Seed = 1,
@@ -222,9 +247,15 @@ def rr(
     swept = asked_sweep(
         sweep,
         _SWEPT,
-        never_with={"--scenario": scenario, "--cross-check": cross_check, "--server": server},
-        set_by_sweep={"size": {"--request": request}},
+        never_with={"--scenario": scenario, "--cross-check": cross_check},
+        set_by_sweep={"size": {"--request": request}, "rate": {"--rate": rate, "--calls": calls}},
+        limit=limit,
+        limited="call",
+        is_paced=bool(rate),
     )
+    check_swept(swept, server)
+    closed = {"--scenario": scenario, "--cross-check": cross_check, "--published": published}
+    rates_per_s = rates_asked(rate, arrival, swept, closed | {"--calls": calls})
     shape: dict[str, Any] = {
         "connections": connections,
         "sends_per_request": sends_per_request,
@@ -292,8 +323,9 @@ def rr(
     asked_length = length(rounds, until, max_time, usual_rounds)
     each_of_default = _DEFAULTS.callers if scenario is None else scenarios.callers_of(scenario)
     processes, each = processes_of_callers(callers, _DEFAULTS.processes, each_of_default)
+    default_ns = SWEEP_DURATION_NS if swept is not None and rates_per_s else _DEFAULT_DURATION_NS
     duration_ns = duration_between_ns(
-        "--duration", _DEFAULT_DURATION_NS if duration is None else duration, *_DURATION_NS
+        "--duration", default_ns if duration is None else duration, *_DURATION_NS
     )
     asked = RrOptions(
         **shape,
@@ -304,6 +336,8 @@ def rr(
         duration_ns=duration_ns,
         slice_ns=None if slice is None else slice_within_ns(slice, duration_ns),
         takes_turns=has_turns,
+        rates_per_s=rates_per_s,
+        arrival=arrival or "constant",
         warm_up_calls=between("--warm-up", warm_up, 0, 1_000_000),
         timeout_ns=duration_between_ns("--timeout", timeout, *_DURATION_NS)
         + (duration_ns if calls is None else 0),
@@ -324,12 +358,12 @@ def rr(
     manner = options.manner(quiet, published, notes, awake, wait, far, on_cluster)
 
     def plan_of(options: RrOptions) -> Plan:
-        plan = plan_rr(options)
+        plan = check_paced(plan_rr(options), slice)
         return plan if on_cluster is None else cluster_asked.checked(plan, on_cluster.clients)
 
     if swept is not None:
         check_backlogs(asked)
-        plan_at = planned_at(asked, links, plan_of, swept, {"size": _with_size})
+        plan_at = planned_at(asked, links, plan_of, swept, _VARIED)
         return swept.asked_with(asked_length, plan_at, links, Rr(asked.seed), destination, manner)
     case_ids: dict[str, str] = {}
     if scenario is None:
@@ -347,10 +381,6 @@ def rr(
         return _judge(scenario, case_ids, result, None if quiet else output)
 
     return Asked(plan, Rr(asked.seed), destination, manner, peers=peers, judge=judge)
-
-
-def _with_size(asked: RrOptions, size: float) -> RrOptions:
-    return replace(asked, request_bytes=int(size))
 
 
 def _judge(

@@ -46,8 +46,9 @@ from tinygram_bench.model.result import MessageBytes, Plan
 from tinygram_bench.model.strategies import examples_of_strategies
 from tinygram_bench.model.sweep import Parameter
 from tinygram_bench.ways.runtimes import RUNTIMES
-from tinygram_bench.workloads.stream.cases import ARRIVALS, StreamOptions, plan_stream
+from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
 from tinygram_bench.workloads.stream.run import Stream
+from tinygram_bench.workloads.turns import ARRIVALS
 
 _SWEPT: tuple[Parameter, ...] = ("rate", "hold", "size", "rtt")
 _DEFAULT_SIZE = MessageBytes(1, 500)
@@ -76,15 +77,7 @@ def stream(
         MessageBytes | None,
         quantities.message_sizes("Message size, or a range of equally frequent sizes.", "1-500"),
     ] = None,
-    arrival: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PROCESS",
-            help="How messages arrive, with --rate: constant, poisson or onoff.",
-            show_default="constant",
-            autocompletion=lambda: list(ARRIVALS),
-        ),
-    ] = None,
+    arrival: options.Arrival = None,
     burst: Annotated[
         int | None, quantities.count("Messages that are due at the same instant, with --rate.", "1")
     ] = None,

@@ -74,9 +74,11 @@ def _of_a_call(run: Run) -> dict[str, float]:
     """The parts of the mean call that were counted, in µs; those that are not known are left out.
 
     `rest`: from the first part of a request to its last, at the server: a write that waits for an
-    acknowledgement of the one before is in it. `callers`, `server`: CPU time. `callers_core`,
+    acknowledgement of the one before is in it. `start_delay`: at a rate, from when a call was due
+    until its caller began it. `callers`, `server`: CPU time. `callers_core`,
     `server_core`: the time that they could have run and had no core, from their wake-up on.
     """
+    delay = _mean(run, "start_delay")
     parts = {
         "rest": ("server_rest_ns", "server_requests"),
         "callers": ("cpu_ns", "calls"),
@@ -84,7 +86,11 @@ def _of_a_call(run: Run) -> dict[str, float]:
         "callers_core": ("sliced_core_wait_ns", "calls"),
         "server_core": ("other_sliced_core_wait_ns", "calls"),
     }
-    return {
+    if delay is not None:
+        # A caller that wakes up for a call that is due waits for its core in this time.
+        del parts["callers_core"]
+    found = {} if delay is None else {"start_delay": delay.us}
+    return found | {
         part: ns / count / 1e3
         for part, (counter, unit) in parts.items()
         if (ns := run.counters.get(counter)) is not None and (count := run.counters.get(unit))

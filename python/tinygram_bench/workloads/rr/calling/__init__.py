@@ -80,22 +80,28 @@ class CallError(Exception):
 class Tally(Struct):
     """The callers' results; times in ns. `callers_time_ns`: the sum from start to each last reply.
 
-    `slices`: results of each slice, where cases took turns; `call` then has only their calls.
+    `slices`: results of each slice, where cases took turns; `call` then has only their calls. At a
+    rate, `call` has times from when calls were due, and `start_delay` has how long after that they
+    were begun. `calls_not_begun` could not be begun in time, and `behind_ns` is how long the first
+    of them had been due at the end: at_a_rate.py.
     """
 
     calls: int = 0
     call: Histogram = field(default_factory=Histogram)
+    start_delay: Histogram = field(default_factory=Histogram)
     connect: Histogram = field(default_factory=Histogram)
     call_time_ns: int = 0
     connect_time_ns: int = 0
     callers_time_ns: int = 0
     last_ns: int = 0
+    calls_not_begun: int = 0
+    behind_ns: int = 0
     slices: list[SliceTally] = field(default_factory=list)
 
     def record_call(self, begun_ns: int, ended_ns: int) -> None:
         """Count a call from the first write of its request to the last byte of its reply."""
         self.call.record(ended_ns - begun_ns)
-        self._count(begun_ns, ended_ns)
+        self.count(begun_ns, ended_ns)
 
     def record_slices(self, of_each: Iterable[InSlices]) -> None:
         """Count what each caller did in the same slices.
@@ -110,7 +116,7 @@ class Tally(Struct):
             if span.settled_ns is None:
                 continue
             for call in calls:
-                self._count(call.begun_ns, call.ended_ns)
+                self.count(call.begun_ns, call.ended_ns)
             took_ns = [
                 call.ended_ns - call.begun_ns for call in calls if call.begun_ns >= span.settled_ns
             ]
@@ -121,7 +127,8 @@ class Tally(Struct):
             found.append(SliceTally(took_ns, time_ns, last_ns, len(calls)))
         return found
 
-    def _count(self, begun_ns: int, ended_ns: int) -> None:
+    def count(self, begun_ns: int, ended_ns: int) -> None:
+        """Count a call, without its time."""
         self.calls += 1
         self.call_time_ns += ended_ns - begun_ns
         self.last_ns = max(self.last_ns, ended_ns)
@@ -137,11 +144,14 @@ class Tally(Struct):
         for each in tallies:
             found.calls += each.calls
             found.call.merge(each.call)
+            found.start_delay.merge(each.start_delay)
             found.connect.merge(each.connect)
             found.call_time_ns += each.call_time_ns
             found.connect_time_ns += each.connect_time_ns
             found.callers_time_ns += each.callers_time_ns
             found.last_ns = max(found.last_ns, each.last_ns)
+            found.calls_not_begun += each.calls_not_begun
+            found.behind_ns = max(found.behind_ns, each.behind_ns)
         return found
 
     def after_warm_up(self, keeps_connects: bool) -> Tally:
@@ -155,6 +165,15 @@ class Tally(Struct):
             "connect_time_ns": self.connect_time_ns,
             "callers_time_ns": self.callers_time_ns,
             "last_ns": self.last_ns,
+            "calls_not_begun": self.calls_not_begun,
+            "behind_ns": self.behind_ns,
+        }
+
+    def histograms(self) -> dict[str, str]:
+        return {
+            "call_ns": self.call.to_base64(),
+            "connect_ns": self.connect.to_base64(),
+            "start_delay_ns": self.start_delay.to_base64(),
         }
 
 

@@ -35,6 +35,8 @@ from tinygram_bench.workloads.rr.calling import (
     short_reply,
     unconnected,
 )
+from tinygram_bench.workloads.rr.calling.at_a_rate import Diary, Made, record
+from tinygram_bench.workloads.rr.calling.event_loop_desk import Desk, until
 from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, Span, Start
 
 _Act = Coroutine[Any, Any, None]
@@ -64,8 +66,12 @@ class Callers:
 
     def run(self, start: Start) -> Tally:
         """Let the callers call; return their results. Raises CallError or OSError."""
-        _run(self._runner, self._call(start))
-        self._tally.record_slices(caller.in_slices for caller in self._callers)
+        if start.pace is None:
+            _run(self._runner, self._call(start))
+            self._tally.record_slices(caller.in_slices for caller in self._callers)
+        else:
+            _run(self._runner, self._call_at_a_rate(start))
+            record(self._tally, start, (caller.diary for caller in self._callers))
         if self._line is not None:
             self._tally.connect.record(self._line.connect_ns)
         return self._tally
@@ -95,18 +101,21 @@ class Callers:
     async def _call(self, start: Start) -> None:
         await _together(self._callers, lambda caller: caller.run(start))
 
+    async def _call_at_a_rate(self, start: Start) -> None:
+        desk = Desk(start, len(self._callers))
+        numbers = {caller: number for number, caller in enumerate(self._callers)}
+        async with asyncio.TaskGroup() as group:
+            for caller, number in numbers.items():
+                group.create_task(caller.run_at_a_rate(desk, number))
+            group.create_task(desk.run())
+        for caller, number in numbers.items():
+            caller.diary.not_begun_ns = desk.book.not_begun(number)
+
 
 async def _together(callers: Iterable[Caller], act: Callable[[Caller], _Act]) -> None:
     async with asyncio.TaskGroup() as group:
         for caller in callers:
             group.create_task(act(caller))
-
-
-async def _until(at_ns: int) -> None:
-    """Sleep until `at_ns`: uvloop's timers count ms, and may ring up to one too early."""
-    while (left_ns := at_ns - time.monotonic_ns()) > 0:
-        await asyncio.sleep(left_ns / 1e9)
-    await asyncio.sleep(0)
 
 
 class Connection:
@@ -147,6 +156,7 @@ class Caller:
         tally: Tally,
     ) -> None:
         self.in_slices: list[tuple[Span, int, list[CallTimes]]] = []
+        self.diary = Diary()
         self.tally = tally
         self._order = order
         self._content = content
@@ -179,7 +189,7 @@ class Caller:
         """Call again and again in each span, until its time or its number of calls is over."""
         now_ns = 0
         for span in start.spans:
-            await _until(span.start_ns)
+            await until(span.start_ns)
             calls: list[CallTimes] = []
             # Later than its start where a call of the previous span has lasted until now.
             arrived_ns = now_ns = max(span.start_ns, now_ns)
@@ -196,6 +206,12 @@ class Caller:
                 calls_left -= 1
             self.tally.callers_time_ns += now_ns - arrived_ns
             self.in_slices.append((span, arrived_ns, calls))
+
+    async def run_at_a_rate(self, desk: Desk, number: int) -> None:
+        """Make each call when it is due, or when the one before has its reply."""
+        while (due_ns := await desk.next_call(number)) is not None:
+            span = desk.span
+            self.diary.made.append(Made(span, due_ns, await self._call()))
 
     async def _connected(self) -> Connection:
         connection = await connected(self._order)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tinygram_bench._native import CallContent, RrCallers
 from tinygram_bench.model.strategies import IO_URING
 from tinygram_bench.workloads.rr.calling import Tally
@@ -13,6 +15,7 @@ class Callers:
 
     def __init__(self, order: CallOrder, content: CallContent) -> None:
         """Connect and warm up. Raises OSError."""
+        self._number = order.callers
         self._callers = RrCallers(
             content,
             host=order.host,
@@ -36,6 +39,8 @@ class Callers:
     def run(self, start: Start) -> Tally:
         """Let the callers call; return what they found. Raises OSError."""
         spans = [span.native for span in start.spans]
-        counters, call, connect, slices = self._callers.run(spans)
+        book = None if start.pace is None else start.pace.book(self._number)
+        counters, histograms, slices = self._callers.run(spans, book)
         found = [SliceTally(*each) for each in slices]
-        return Tally(call=call, connect=connect, slices=found, **dict(counters))
+        named: dict[str, Any] = dict(histograms) | dict(counters)
+        return Tally(slices=found, **named)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 
-from tinygram_bench._native import CallContent
+from tinygram_bench._native import CallContent, set_exact_timers
 from tinygram_bench.host.network.connections import introduce
 from tinygram_bench.tls.certificates import SERVER_NAME
 from tinygram_bench.tls.contexts import check_agreed
@@ -23,8 +24,9 @@ from tinygram_bench.workloads.rr.calling import (
     short_reply,
     unconnected,
 )
+from tinygram_bench.workloads.rr.calling.at_a_rate import Diary, Made, record
 from tinygram_bench.workloads.rr.calling.threads_shared import SharedLine
-from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, Start
+from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, Span, Start
 
 _FAILURES = (CallError, OSError, MemoryError)
 _STACK_BYTES = 512 << 10
@@ -70,6 +72,10 @@ class Callers:
 
     def run(self, start: Start) -> Tally:
         """Let the callers call; return their results. Raises CallError or OSError."""
+        if start.pace is not None:
+            book = start.pace.book(len(self._callers))
+            for number, caller in enumerate(self._callers):
+                caller.due_ns = book.of(number)
         self._start = start
         self._has_started.set()
         for thread in self._threads:
@@ -104,8 +110,9 @@ class Callers:
         self._has_started.wait()
         if self._start is None:
             return
+        act = caller.run if self._start.pace is None else caller.run_at_a_rate
         try:
-            self._tallies.append(caller.run(self._start, lambda: bool(self._failures)))
+            self._tallies.append(act(self._start, lambda: bool(self._failures)))
         except _FAILURES as failure:
             self._failures.append(failure)
 
@@ -124,6 +131,8 @@ class Caller:
         self._index = 0
         self._calls = 0
         self.warm_up_ns = 0
+        self.due_ns: Sequence[int] = ()
+        """At a rate: when its calls are due, in ns of the case's own time."""
         self._is_per_request = order.connections == "per-request"
         self._tally = Tally()
 
@@ -166,6 +175,18 @@ class Caller:
         self._tally.record_slices([in_slices])
         return self._tally
 
+    def run_at_a_rate(self, start: Start, is_stopped: Callable[[], bool]) -> Tally:
+        """Make each call when it is due, or when the one before has its reply; the results."""
+        set_exact_timers(True)
+        diary, due_ns = Diary(), deque(self.due_ns)
+        for number, span in enumerate(start.spans):
+            while due_ns and not is_stopped() and _begins(span, due_ns[0]):
+                diary.made.append(Made(number, due_ns.popleft(), self._call()))
+        time.sleep(max(0.0, (start.spans[-1].start_ns - time.monotonic_ns()) / 1e9))
+        diary.not_begun_ns = due_ns
+        record(self._tally, start, [diary])
+        return self._tally
+
     def _connect(self) -> socket.socket:
         sock, took_ns = connected(self._order)
         self._tally.record_connect(took_ns)
@@ -199,6 +220,21 @@ class Caller:
         if self._is_per_request:
             sock.close()
         return CallTimes(called_ns, begun_ns, ended_ns)
+
+
+def _begins(span: Span, due_ns: int) -> bool:
+    """Wait until a call is due in the span, or has been due at its start; whether it begins then.
+
+    It does not where it is due later, or where another case has its turn by now.
+    """
+    due_at_ns = max(span.start_ns, span.at_ns(due_ns))
+    if due_at_ns > span.end_ns:
+        return False
+    left_ns = due_at_ns - time.monotonic_ns()
+    if left_ns > 0:
+        time.sleep(left_ns / 1e9)
+        return True
+    return time.monotonic_ns() < span.end_ns
 
 
 def connected(order: CallOrder) -> tuple[socket.socket, int]:
