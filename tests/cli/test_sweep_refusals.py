@@ -39,14 +39,14 @@ WRONG: list[tuple[str, tuple[str, ...]]] = [
     (f"stream --sweep {RATE} --limit p98<1ms", ("'p98<1ms'", "p50, p99, p99.9")),
     (f"stream --sweep {RATE} --limit p99", ("'p99'", "p50, p99, p99.9")),
     (f"stream --sweep {RATE} --limit p99<1", ("'p99<1'", "has no unit")),
-    (f"rr --sweep {RATE}", ("no 'rate'", "size, rtt")),
+    ("rr --sweep hold=1us..1ms", ("no 'hold'", "rate, size, rtt")),
     ("rr --sweep size=1..1k", ("--sends-per-request 10", "1 … 1")),
     *(
         (f"{command} --limit p99<1ms", ("No such option: --limit",))
-        for command in ("rr", "echo", "sizes")
+        for command in ("echo", "sizes")
     ),
     ("rr --sweep size=10..1k --request 5", ("--request", "leave out --request")),
-    ("rr --sweep size=10..1k --server 127.0.0.1:9", ("--server", "leave out one")),
+    ("rr --sweep size=10..1k --server 127.0.0.1:9", ("--server", "but with --sweep rate")),
     ("echo --sweep size=100..1k --slice 1us", ("--slice 1us", "turns of 1ms at least")),
     ("echo --sweep size=100..1k --slice 2s", ("--slice 2s", "longer than the 500ms")),
     (

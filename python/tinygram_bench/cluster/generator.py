@@ -26,7 +26,7 @@ from tinygram_bench.workloads.stream.run import Stream
 
 WORKLOADS: Mapping[str, Callable[[GeneratorOrder], TakesTurns]] = {
     "stream": lambda order: Stream(order.seed, order.number),
-    "rr": lambda order: Rr(order.seed),
+    "rr": lambda order: Rr(order.seed, order.number),
 }
 """The workloads that a cluster measures; shares.py says how they are shared."""
 _NO_MORE = None

@@ -22,6 +22,7 @@ LONGEST = frozenset(
         "clock_bound_ns",
         "clock_round_trip_ns",
         "connect_max_ns",
+        "behind_ns",
         "last_due_ns",
         "middle_ns",
         "receive_buffer_bytes",

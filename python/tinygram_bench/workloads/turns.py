@@ -13,6 +13,8 @@ from tinygram_bench.statistics.workloads.loads import turns_of
 
 ARRIVALS = ("constant", "poisson", "onoff")
 """How messages at a rate are spread in time (crates/load, schedule)."""
+_SEEDS_APART = 1_000_003
+"""The distance between the arrivals' seeds of two hosts: more than there are rounds."""
 
 
 def in_turns(
@@ -41,6 +43,11 @@ def in_turns(
             slice_ns = own_ns // (own_ns // slice_ns)
             case = replace(case, parameters=replace(case.parameters, slice_ns=slice_ns))
         yield case
+
+
+def arrival_seed(seed: int, round: int, generator: int) -> int:
+    """The seed of when messages are due: another one in each round, and at each of many hosts."""
+    return seed + round + generator * _SEEDS_APART
 
 
 def paced_name(rate_per_s: float, arrival: str) -> str:

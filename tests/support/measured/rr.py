@@ -29,6 +29,8 @@ def report(calls: int, call_ns: int, callers: int, connect_ns: int = 0) -> Repor
         "call_time_ns": calls * call_ns,
         "connect_time_ns": calls * connect_ns,
         "callers_time_ns": busy_ns,
+        "calls_not_begun": 0,
+        "behind_ns": 0,
         "last_ns": START.start_ns + busy_ns // callers,
         "cpu_ns": calls * 10_000,
     }

@@ -37,7 +37,6 @@ pub struct Caller<'a> {
     content: &'a CallContent,
     line: Option<Line>,
     buffer: Vec<u8>,
-    calls: u64,
     tally: Tally,
 }
 
@@ -101,7 +100,6 @@ impl<'a> Caller<'a> {
             content,
             line: None,
             buffer: vec![1; content.reply_bytes().min(BUFFER_BYTES) as usize],
-            calls: 0,
             tally: Tally::default(),
         };
         if !caller.is_per_request() {
@@ -193,10 +191,9 @@ impl<'a> Caller<'a> {
         }
         let line = self.line.as_mut().expect("it was connected before");
         let request = self.content.request(line.requests);
-        if self.calls % LOOK_EVERY == 0 {
+        if self.tally.calls % LOOK_EVERY == 0 {
             line.check_silent()?;
         }
-        self.calls += 1;
         let begun_ns = monotonic_ns();
         line.send(request, self.options.sends_per_request)?;
         let ended_ns = line.receive(self.content, &mut self.buffer)?;

@@ -33,6 +33,7 @@ from tinygram_bench.workloads.rr.order import (
 )
 from tinygram_bench.workloads.rr.outcome import Found, assembled
 from tinygram_bench.workloads.rr.withheld import REQUESTS, check_waits
+from tinygram_bench.workloads.turns import arrival_seed
 
 PACKAGE = "tinygram_bench.workloads.rr"
 _SERVER = "server"
@@ -48,7 +49,14 @@ _NO_END_NS = (1 << 63) - 1
 
 
 class Rr(TakesTurns):
-    """A server, and callers that send it requests and wait for its replies."""
+    """A server, and callers that send it requests and wait for its replies.
+
+    `generator`: the number of this host among those of a cluster, which have arrivals of their own.
+    """
+
+    def __init__(self, seed: int, generator: int = 0) -> None:
+        super().__init__(seed)
+        self._generator = generator
 
     def listen(self, turn: Turn) -> Address:
         """Have our server listen, unless another runs already."""
@@ -67,7 +75,7 @@ class Rr(TakesTurns):
         ready = _Ready.now(turn)
         start = Start((_span(turn.case),))
         own_ns = RrParameters.of(turn.case).duration_ns or 0
-        self._tell_start(turn.case, start, own_ns, _callers(turn))
+        self._tell_start(turn, start, own_ns, _callers(turn))
         return _collected(turn, start, ready)
 
     def own_ns(self, case: Case) -> int:
@@ -91,7 +99,7 @@ class Rr(TakesTurns):
         def begin(at_ns: int) -> None:
             starts.append(Start.in_slices(at_ns, slices))
             own_ns = len(slices.begins_ns) * slices.slice_ns
-            self._tell_start(turn.case, starts[0], own_ns, callers)
+            self._tell_start(turn, starts[0], own_ns, callers)
 
         return Waiting(
             tuple(process.worker.pid for process in callers),
@@ -101,16 +109,17 @@ class Rr(TakesTurns):
             collect=lambda used: _collected(turn, starts[0], ready, slices, used),
         )
 
-    def _tell_start(self, case: Case, start: Start, own_ns: int, callers: Sequence[Child]) -> None:
+    def _tell_start(self, turn: Turn, start: Start, own_ns: int, callers: Sequence[Child]) -> None:
         """Tell all processes when to call; at a rate, each has its share of the calls.
 
         `own_ns`: how long the case's own time is.
         """
+        rate_per_s, arrival = turn.case.rate_per_s, str(turn.case.arrival)
+        seed = arrival_seed(self.seed, turn.round, self._generator)
         for number, process in enumerate(callers):
             pace = None
-            if case.rate_per_s is not None:
-                share = number, len(callers)
-                pace = Pace(case.rate_per_s, str(case.arrival), own_ns, self.seed, share)
+            if rate_per_s is not None:
+                pace = Pace(rate_per_s, arrival, own_ns, seed, (number, len(callers)))
             process.tell(replace(start, pace=pace))
 
     def _warm_up(self, turn: Turn, address: Address) -> int:

@@ -36,14 +36,13 @@ from tinygram_bench.workloads.stream.order import (
     Warm,
 )
 from tinygram_bench.workloads.stream.outcome import assembled, received_counters
+from tinygram_bench.workloads.turns import arrival_seed
 from tinygram_bench.workloads.warnings import with_bound
 
 PACKAGE = "tinygram_bench.workloads.stream"
 _RECEIVER, _SENDER = "receiver", "sender"
 _NOTES, _TURNS, _REPORT = "notes", "turns", "report"
 """The names of files that the two ends write."""
-_SEEDS_APART = 1_000_003
-"""The distance between two generators' seeds of arrivals: more than there are rounds."""
 
 
 class Stream(TakesTurns):
@@ -183,7 +182,7 @@ class Stream(TakesTurns):
                 burst=case.burst or 1,
                 duration_ns=asked.duration_ns or 0,
                 # The same arrivals for every case of a round, others in the next round.
-                seed=self.seed + turn.round + self._generator * _SEEDS_APART,
+                seed=arrival_seed(self.seed, turn.round, self._generator),
                 sleeps=asked.study.pacer_sleeps,
             )
         return Order(
