@@ -91,7 +91,7 @@ def test_what_cannot_be_swept_is_refused(
     ("command", "known"),
     [
         ("stream", ("rate", "hold", "size", "rtt")),
-        ("rr", ("size", "rtt")),
+        ("rr", ("rate", "size", "rtt")),
         ("echo", ("hold", "size", "rtt")),
         ("sizes", ("rtt",)),
         ("fanout", ("rate", "hold", "size", "rtt")),

@@ -97,7 +97,7 @@ def test_a_tally_has_the_calls_that_began_after_a_slice_had_settled() -> None:
     first, second = Start.in_slices(1_000, Slices((0, 500), 100, 20)).slices
     assert (first, second) == (
         Span(1_000, 1_100, settled_ns=1_020),
-        Span(1_500, 1_600, settled_ns=1_520),
+        Span(1_500, 1_600, settled_ns=1_520, own_ns=100),
     )
     calls = [
         CallTimes(1_000, 1_000, 1_025),

@@ -1,8 +1,9 @@
 //! One caller that blocks: sends a request in as many writes as asked for, and waits for its reply.
 
 use super::{
+    error::CallError,
     options::{CallOptions, Connections, Span},
-    tally::{CallError, Called, Stay, Tally},
+    tally::{Called, Stay, Tally},
 };
 use crate::{
     messages::CallContent,

@@ -4,10 +4,11 @@
 
 use super::{
     caller::Caller,
+    error::CallError,
     many::Many,
     options::{CallOptions, Connections, Span},
     pipeline::Pipeline,
-    tally::{CallError, Tally},
+    tally::Tally,
 };
 use crate::{messages::CallContent, process::set_exact_timers, schedule::Agenda};
 use std::{

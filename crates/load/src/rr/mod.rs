@@ -7,6 +7,7 @@ mod caller;
 mod callers;
 mod connection;
 mod counts;
+mod error;
 mod many;
 mod options;
 mod pipeline;
@@ -15,6 +16,7 @@ mod tally;
 
 pub use callers::Callers;
 pub use counts::Counts;
+pub use error::CallError;
 pub use options::{CallOptions, Connections, Span};
 pub use server::{Server, ServerOptions};
-pub use tally::{CallError, SliceTally, Tally};
+pub use tally::{SliceTally, Tally};

@@ -6,8 +6,9 @@
 
 use super::{
     caller::{connected, part_of},
+    error::CallError,
     options::{CallOptions, Span},
-    tally::{CallError, Called, Tally},
+    tally::{Called, Tally},
 };
 use crate::{
     messages::CallContent,

@@ -2,7 +2,7 @@
 
 use super::{Callers, Calls, LONGEST_WAIT_MS};
 use crate::{
-    rr::tally::CallError,
+    rr::error::CallError,
     socket::{by_fd::ByFd, receive_now},
 };
 use std::{

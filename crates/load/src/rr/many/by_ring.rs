@@ -2,7 +2,7 @@
 //! system call hands them to the kernel and waits for what is done.
 
 use super::{Callers, Calls, LONGEST_WAIT_MS};
-use crate::{messages::CallContent, rr::tally::CallError, sends::ring};
+use crate::{messages::CallContent, rr::error::CallError, sends::ring};
 use io_uring::{
     IoUring, cqueue, opcode, squeue,
     types::{Fixed, SubmitArgs, Timespec},

@@ -2,8 +2,9 @@
 
 use super::super::{
     caller::{LOOK_EVERY, Line, part_range},
+    error::CallError,
     options::Span,
-    tally::{CallError, Called, Stay, Tally},
+    tally::{Called, Stay, Tally},
 };
 use crate::{
     messages::CallContent,

@@ -3,8 +3,9 @@
 use super::{
     super::{
         caller::{BUFFER_BYTES, INTRODUCTION_LIMIT, Line},
+        error::CallError,
         options::{CallOptions, Span},
-        tally::{CallError, Called, Tally},
+        tally::{Called, Tally},
     },
     LONGEST_WAIT_MS,
 };

@@ -7,8 +7,9 @@ mod callers;
 mod connecting;
 
 use super::{
+    error::CallError,
     options::{CallOptions, Span},
-    tally::{CallError, Tally},
+    tally::Tally,
 };
 use crate::{messages::CallContent, schedule::Agenda};
 use by_epoll::ByEpoll;
