@@ -10,6 +10,7 @@
 
 #![warn(missing_debug_implementations)]
 
+mod alarm;
 pub mod diag;
 pub mod echo;
 pub mod fanout;

@@ -5,7 +5,7 @@ use crate::{
     errors::OrOsError,
     histogram::Histogram,
     strategy::strategy_of,
-    stream::pacer::{SliceTable, slices as slices_of},
+    stream::pacer::{SliceTable, schedule, slices as slices_of},
 };
 use pyo3::{
     exceptions::{PyOSError, PyValueError},
@@ -25,7 +25,7 @@ use tinygram_core::Knobs;
 use tinygram_load::{
     echo::{
         Reply,
-        client::{self, ClientError, Encrypt, Exchange, Goal, RoundTrips, Turn},
+        client::{self, ClientError, Encrypt, Exchange, Goal, Paced, RoundTrips, Turn},
         server,
     },
     messages::MessagePool,
@@ -40,8 +40,24 @@ fn os_error(error: &ClientError) -> PyErr {
 #[pyclass(module = "tinygram_bench._native")]
 pub struct EchoClient {
     inner: client::EchoClient,
+    /// When the messages of the next run are due; `None`: it is a closed loop.
+    due_ns: Option<Vec<u64>>,
     /// The last run: its slices, or the whole of it.
     turns: Vec<Turn>,
+    /// What is told of it only at a rate.
+    start_delay: tinygram_core::Histogram,
+    counted_at_a_rate: Counters,
+}
+
+impl EchoClient {
+    fn has_kept_to(&mut self, found: Paced) {
+        self.turns = found.turns;
+        self.start_delay = found.start_delay;
+        self.counted_at_a_rate = vec![
+            ("messages_not_begun", found.messages_not_begun),
+            ("behind_ns", found.behind_ns),
+        ];
+    }
 }
 
 #[pymethods]
@@ -89,13 +105,33 @@ impl EchoClient {
             let encrypt = encrypt.as_ref().map(|made| made as Encrypt<'_>);
             let inner = client::EchoClient::connect(server, pool, &settings, encrypt)
                 .map_err(|error| os_error(&error))?;
-            let turns = Vec::new();
-            Ok(Self { inner, turns })
+            Ok(Self {
+                inner,
+                due_ns: None,
+                turns: Vec::new(),
+                start_delay: tinygram_core::Histogram::new(),
+                counted_at_a_rate: Vec::new(),
+            })
         })
     }
 
     fn connects_ns(&self) -> Vec<u64> {
         self.inner.connects_ns().to_vec()
+    }
+
+    fn keep_to(
+        &mut self,
+        py: Python<'_>,
+        rate_per_s: f64,
+        arrival: &str,
+        duration_ns: u64,
+        seed: u64,
+    ) -> PyResult<()> {
+        self.due_ns = py.detach(|| {
+            let made = schedule(rate_per_s, arrival, 1, duration_ns, seed)?;
+            PyResult::Ok(Some(made.own_due_ns().collect()))
+        })?;
+        Ok(())
     }
 
     #[pyo3(signature = (messages, duration_ns, timeout_ns))]
@@ -116,11 +152,22 @@ impl EchoClient {
             }
         };
         let inner = &mut self.inner;
-        let found = py
-            .detach(|| inner.run(goal, timeout_ns))
-            .map_err(|error| os_error(&error))?;
-        self.turns = vec![found];
-        Ok(counters_of(&self.turns))
+        match (self.due_ns.take(), goal) {
+            (None, _) => {
+                let found = py.detach(|| inner.run(goal, timeout_ns));
+                self.turns = vec![found.map_err(|error| os_error(&error))?];
+            }
+            (Some(due_ns), Goal::Duration(lasts_ns @ 1..)) => {
+                let found = py.detach(|| inner.run_at_a_rate(due_ns, lasts_ns, timeout_ns));
+                self.has_kept_to(found.map_err(|error| os_error(&error))?);
+            }
+            (Some(_), _) => {
+                return Err(PyValueError::new_err(
+                    "a run at a rate ends after a time: give its duration",
+                ));
+            }
+        }
+        Ok(self.counters())
     }
 
     fn run_in_slices(
@@ -133,14 +180,23 @@ impl EchoClient {
     ) -> PyResult<()> {
         let (slices, settling_ns) = slices_of(slices)?;
         let inner = &mut self.inner;
-        self.turns = py
-            .detach(|| inner.run_in_slices(&slices, settling_ns, open_ns, start_ns, timeout_ns))
-            .map_err(|error| os_error(&error))?;
+        if let Some(due_ns) = self.due_ns.take() {
+            let found = py.detach(|| {
+                inner.run_at_a_rate_in_slices(due_ns, &slices, settling_ns, start_ns, timeout_ns)
+            });
+            self.has_kept_to(found.map_err(|error| os_error(&error))?);
+        } else {
+            self.turns = py
+                .detach(|| inner.run_in_slices(&slices, settling_ns, open_ns, start_ns, timeout_ns))
+                .map_err(|error| os_error(&error))?;
+        }
         Ok(())
     }
 
     fn counters(&self) -> Counters {
-        counters_of(&self.turns)
+        let mut counters = counters_of(&self.turns);
+        counters.extend_from_slice(&self.counted_at_a_rate);
+        counters
     }
 
     fn slices(&self) -> Vec<(u64, u64, u64, u64)> {
@@ -177,6 +233,12 @@ impl EchoClient {
             turn.measured.round_trips.add_to(&mut inner);
         }
         Histogram { inner }
+    }
+
+    fn start_delays(&self) -> Histogram {
+        Histogram {
+            inner: self.start_delay.clone(),
+        }
     }
 
     fn fault(&self) -> Option<String> {

@@ -1,6 +1,11 @@
 //! The client: keeps `depth` messages of each worker in flight, times each round trip, and compares
-//! every byte that comes back, after it has taken the time.
+//! every byte that comes back, after it has taken the time. `at_a_rate` has messages that are due at times
+//! known beforehand.
 
+mod at_a_rate;
+mod due;
+
+pub use self::at_a_rate::Paced;
 pub use super::exchange::{Exchange, RoundTrips, Turn};
 use super::run::{Run, Window, left_messages};
 pub use super::settings::Settings;
@@ -190,7 +195,7 @@ impl EchoClient {
             for index in 0..count {
                 let ready = self.epoll.ready(index);
                 if let Some(&number) = self.numbers.get(ready.fd) {
-                    self.serve(number, ready.is_readable, &mut run)?;
+                    self.serve(number, ready.is_readable, &mut run, Run::record)?;
                 }
             }
         }
@@ -264,18 +269,20 @@ impl EchoClient {
         count
     }
 
+    /// Read what has come for a worker, and send what it may send then; `record` gets the round trips.
     fn serve(
         &mut self,
         number: usize,
         is_readable: bool,
         run: &mut Run,
+        mut record: impl FnMut(&mut Run, u64, u64, u64),
     ) -> Result<(), ClientError> {
         if is_readable {
             let most = self.most_read_bytes(number);
             let buffer = &mut self.buffer[..most];
             let received = self.workers[number]
                 .receive(&self.pool, buffer, |begun_ns, value_ns, count| {
-                    run.record(begun_ns, value_ns, count);
+                    record(run, begun_ns, value_ns, count);
                 })
                 .map_err(of_worker(number))?;
             let now_ns = if let Some((at_ns, ended)) = received {
@@ -320,15 +327,21 @@ impl EchoClient {
             run.begin_anew(&self.workers, now_ns);
         }
         if run.must_stop(now_ns) {
-            run.stop(&self.workers);
-            for (number, worker) in self.workers.iter_mut().enumerate() {
-                worker.echoes.stop();
-                if run.is_draining() {
-                    worker.acknowledge().map_err(of_worker(number))?;
-                }
-            }
-            run.left = left_messages(&self.workers);
+            self.stop(run)?;
         }
+        Ok(())
+    }
+
+    /// Begin no more messages in this run or slice.
+    fn stop(&mut self, run: &mut Run) -> Result<(), ClientError> {
+        run.stop(&self.workers);
+        for (number, worker) in self.workers.iter_mut().enumerate() {
+            worker.echoes.stop();
+            if run.is_draining() {
+                worker.acknowledge().map_err(of_worker(number))?;
+            }
+        }
+        run.left = left_messages(&self.workers);
         Ok(())
     }
 

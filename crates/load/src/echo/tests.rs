@@ -18,6 +18,7 @@ use std::{
 use tinygram_core::{Knobs, Strategy};
 use tinygram_net::clock::monotonic_ns;
 
+mod at_a_rate;
 mod encrypted;
 mod in_slices;
 

@@ -103,6 +103,11 @@ impl Echoes {
         self.limit = self.begun_messages().saturating_add(messages);
     }
 
+    /// Let the client begin one more message, beside those that it may begin already.
+    pub fn allow_another(&mut self) {
+        self.limit = self.limit.saturating_add(1);
+    }
+
     /// Begin no more; those that are begun are finished.
     pub fn stop(&mut self) {
         self.limit = self.limit.min(self.begun_messages());

@@ -60,6 +60,24 @@ impl Slices {
         self.begins_ns[self.slice_of(own_ns)] + self.into_slice_ns(own_ns)
     }
 
+    /// How much of the case's own time is over `at_ns` after the start, as seen from a slice: before that
+    /// slice what was over at its begin, and after it what is over at its end.
+    pub fn own_ns_in(&self, slice: usize, at_ns: u64) -> u64 {
+        let into_ns = at_ns.saturating_sub(self.begins_ns[slice]);
+        slice as u64 * self.slice_ns + into_ns.min(self.slice_ns)
+    }
+
+    /// When a moment of the case's own time comes, in nanoseconds after the start, as seen from a slice: a
+    /// moment of an earlier slice is before its begin, by as much as the case has had of its own time since.
+    pub fn at_ns_in(&self, slice: usize, own_ns: u64) -> u64 {
+        (self.begins_ns[slice] + own_ns) - slice as u64 * self.slice_ns
+    }
+
+    /// How much of the case's own time is over after its last slice.
+    pub fn own_end_ns(&self) -> u64 {
+        self.count() as u64 * self.slice_ns
+    }
+
     /// When a slice begins, in nanoseconds after the start.
     pub fn begin_ns(&self, slice: usize) -> u64 {
         self.begins_ns[slice]
@@ -105,6 +123,17 @@ mod tests {
             [50, 51, 151].map(|own_ns| slices.slice_of(own_ns)),
             [0, 1, 2]
         );
+    }
+
+    #[test]
+    fn a_slice_sees_own_time_without_the_time_between() {
+        let slices = Slices::new(vec![100, 500, 1_000], 50).unwrap();
+        let own = [0, 500, 520, 550, 9_999].map(|at_ns| slices.own_ns_in(1, at_ns));
+        assert_eq!(own, [50, 50, 70, 100, 100]);
+        // Due 10 before the end of the first slice, and 30 into the third one.
+        let at = [40, 70, 130].map(|own_ns| slices.at_ns_in(1, own_ns));
+        assert_eq!(at, [490, 520, 580]);
+        assert_eq!((slices.at_ns_in(2, 0), slices.own_end_ns()), (900, 150));
     }
 
     #[test]

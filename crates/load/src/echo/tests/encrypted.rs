@@ -52,23 +52,44 @@ impl EncryptedConnection for Keeping {
     }
 }
 
+fn keeping(fd: RawFd) -> io::Result<Box<dyn EncryptedConnection>> {
+    Ok(Box::new(Keeping {
+        fd,
+        kept: 0,
+        at: 0,
+        refusals_left: 0,
+    }))
+}
+
+#[test]
+fn messages_at_a_rate_are_encrypted_like_others() {
+    while_serving(&settings(PER_READ, 1 << 16), |address| {
+        let settings = load(3_000, 2, 7).settings();
+        let pool = pool(3_000);
+        let mut client = EchoClient::connect(address, pool, &settings, Some(&keeping)).unwrap();
+        client.run(Goal::Messages(24), TIMEOUT_NS).unwrap();
+        // So many at once that they wait for room, and share records.
+        let due_ns = (0..200).map(|index| index / 50 * 1_000_000).collect();
+        let found = client
+            .run_at_a_rate(due_ns, 1_000_000_000, TIMEOUT_NS)
+            .unwrap();
+        assert_eq!(
+            (found.turns[0].all_messages, found.messages_not_begun),
+            (200, 0)
+        );
+        assert_eq!(found.start_delay.count(), 200);
+        client.finish(Duration::from_secs(5)).unwrap();
+    });
+}
+
 #[test]
 fn the_end_of_a_slice_leaves_no_record_half_sent() {
     let slices = Slices::new(vec![0, 10_000_000, 20_000_000, 30_000_000], 5_000_000).unwrap();
     while_serving(&settings(PER_READ, 1 << 16), |address| {
         // A record has five messages, and a part of a sixth.
         let settings = load(3_000, 2, 100).settings();
-        let encrypt = |fd| {
-            let made = Keeping {
-                fd,
-                kept: 0,
-                at: 0,
-                refusals_left: 0,
-            };
-            Ok(Box::new(made) as Box<dyn EncryptedConnection>)
-        };
         let pool = pool(3_000);
-        let mut client = EchoClient::connect(address, pool, &settings, Some(&encrypt)).unwrap();
+        let mut client = EchoClient::connect(address, pool, &settings, Some(&keeping)).unwrap();
         client.run(Goal::Messages(24), TIMEOUT_NS).unwrap();
         let start_ns = monotonic_ns() + 5_000_000;
         let turns = client

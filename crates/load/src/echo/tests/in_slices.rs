@@ -61,7 +61,7 @@ fn a_slice_that_was_slept_through_sends_nothing_in_the_turn_of_another() {
 }
 
 /// Send back what comes, each time after the next of these rests, and at once when there is none.
-fn echo_after(mut stream: TcpStream, rests: &[Duration]) {
+pub fn echo_after(mut stream: TcpStream, rests: &[Duration]) {
     let mut rests = rests.iter();
     let mut buffer = [0; 1 << 12];
     while let Ok(count @ 1..) = stream.read(&mut buffer) {

@@ -2,18 +2,18 @@
 
 use super::{Callers, Calls, LONGEST_WAIT_MS};
 use crate::{
+    alarm::Alarm,
     rr::error::CallError,
     socket::{by_fd::ByFd, receive_now},
 };
 use std::{
     io::{self, ErrorKind},
-    os::fd::{AsRawFd, RawFd},
+    os::fd::RawFd,
 };
 use tinygram_net::{
     clock::monotonic_ns,
     epoll::{Epoll, For},
     socket::send_now,
-    timer::TimerFd,
 };
 
 const BUFFER_BYTES: usize = 64 << 10;
@@ -118,40 +118,6 @@ impl Calls for ByEpoll {
             } else {
                 self.receive(callers, caller)?;
             }
-        }
-        Ok(())
-    }
-}
-
-/// Ends a wait for connections when the next call is due; epoll's own timeout counts milliseconds.
-#[derive(Debug, Default)]
-struct Alarm {
-    timer: Option<TimerFd>,
-    at_ns: u64,
-}
-
-impl Alarm {
-    fn set(&mut self, epoll: &Epoll, at_ns: u64) -> io::Result<()> {
-        let timer = match &mut self.timer {
-            Some(timer) => timer,
-            none => {
-                let timer = none.insert(TimerFd::new()?);
-                epoll.watch(timer.as_raw_fd(), For::Reading)?;
-                timer
-            }
-        };
-        if self.at_ns != at_ns {
-            timer.set(at_ns)?;
-            self.at_ns = at_ns;
-        }
-        Ok(())
-    }
-
-    /// It has rung.
-    fn clear(&mut self) -> io::Result<()> {
-        if let Some(timer) = &mut self.timer {
-            timer.take()?;
-            self.at_ns = 0;
         }
         Ok(())
     }
