@@ -54,6 +54,16 @@ class EchoClient:
     def connects_ns(self) -> list[int]:
         """How long connecting took, for each connection, ns."""
 
+    def keep_to(self, rate_per_s: float, arrival: str, duration_ns: int, seed: int) -> None:
+        """Have messages due at times that are made now: the next run sends each when it is due.
+
+        Message i is that of worker i modulo their number. It is sent when it is due, or as soon
+        after that as fewer than `depth` of its worker are in flight, in a later slice if need be.
+        Round trips count from when it was due, and are those of the slice in which it was. A run
+        has a duration, or slices, and own time of `duration_ns`. ValueError where there is no such
+        schedule.
+        """
+
     def run(
         self, messages: int | None, duration_ns: int | None, timeout_ns: int
     ) -> list[tuple[str, int]]:
@@ -74,7 +84,8 @@ class EchoClient:
 
         `slices`: when each begins after `start_ns` (CLOCK_MONOTONIC), how long each is, and how
         much of it settles, and is not counted. `open_ns`: how much of a slice messages are begun
-        in; what is in flight by then is waited for, and not counted either.
+        in; what is in flight by then is waited for, and not counted either. At a rate that is the
+        whole slice.
 
         ValueError where the slices overlap. OSError at the first wrong byte, or when a slice takes
         `timeout_ns` longer than it lasts.
@@ -84,7 +95,9 @@ class EchoClient:
         """Named counters of the last run, all its slices together.
 
         Among them `start_ns`, when it began (CLOCK_MONOTONIC), `messages`, all that came back, and
-        `middle_messages`, those that were counted, as in all others.
+        `middle_messages`, those that were counted, as in all others. At a rate also
+        `messages_not_begun`, those that were due and could not be sent before the end, and
+        `behind_ns`, how long the first of them had been due by then.
         """
 
     def slices(self) -> list[tuple[int, int, int, int]]:
@@ -97,7 +110,13 @@ class EchoClient:
         """The round trips of each slice, one by one, as native numbers of 8 bytes, in ns."""
 
     def round_trips(self) -> Histogram:
-        """Round trips of the last run: from before the write to after the last byte's read, ns."""
+        """Round trips of the last run: from before the write to after the last byte's read, ns.
+
+        At a rate from when messages were due; those not begun have the time that they had waited.
+        """
+
+    def start_delays(self) -> Histogram:
+        """From when each message was due to before its write, ns; empty without a rate."""
 
     def fault(self) -> str | None:
         """The first fault that a trusting client overlooked; None: there was none."""

@@ -8,6 +8,7 @@ from itertools import product
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tinygram.strategies import Strategy
 from tinygram_bench.host.packages import missing_for_tls
@@ -22,7 +23,7 @@ from tinygram_bench.workloads.available import parted
 from tinygram_bench.workloads.echo import servers
 from tinygram_bench.workloads.echo.selection import selected
 from tinygram_bench.workloads.echo.servers import Server
-from tinygram_bench.workloads.turns import in_turns
+from tinygram_bench.workloads.turns import in_turns, paced_name
 
 DEFAULT_BUFFERS = (64 << 10,)
 ALL_BUFFERS = (4 << 10, 16 << 10, 64 << 10, 256 << 10)
@@ -59,7 +60,9 @@ class EchoOptions(Struct, frozen=True):
 
     `slice_ns`: cases of a load take turns in slices of this length. `takes_turns`: without
     `slice_ns`, they do so where they have others beside them. `tls`: whether over TLS 1.3; both
-    values: each server with and without it.
+    values: each server with and without it. `rates_per_s`: how many messages are due per second, of
+    all workers together, a load for each; empty: each is sent when one has come back. `arrival`:
+    how they are spread in time.
     """
 
     message_bytes: Sequence[int]
@@ -85,6 +88,8 @@ class EchoOptions(Struct, frozen=True):
     slice_ns: int | None = None
     takes_turns: bool = False
     tls: Sequence[bool] = (False,)
+    rates_per_s: Sequence[float] = ()
+    arrival: str = "constant"
 
 
 class _Row(Struct, frozen=True):
@@ -116,15 +121,17 @@ def plan_echo(options: EchoOptions) -> Plan:
             f"--faulty {options.fault} is for servers with a buffer made beforehand: recv_into and "
             "recvmsg_into of threads, epoll of native"
         )
+    sizes = dict.fromkeys(options.message_bytes)
+    rates: Sequence[float | None] = list(dict.fromkeys(options.rates_per_s)) or [None]
     asked = [
-        _case(options, row, message_bytes, tls)
-        for message_bytes, tls in product(dict.fromkeys(options.message_bytes), options.tls)
+        _case(options, row, message_bytes, tls, rate_per_s)
+        for message_bytes, tls, rate_per_s in product(sizes, options.tls, rates)
         for row in rows_by_tls[tls]
     ]
     cases, unavailable = parted(asked, missing)
     if options.takes_turns and options.slice_ns is None:
-        cases = tuple(in_turns(cases, in_flight_ns))
-    return Plan(cases, options.rounds, options.seed, unavailable)
+        cases = tuple(in_turns(cases, least_message_ns))
+    return Plan(tuple(map(_in_whole_slices, cases)), options.rounds, options.seed, unavailable)
 
 
 def missing(case: Case) -> str | None:
@@ -148,6 +155,21 @@ def in_flight_ns(case: Case) -> int:
         on_link_ns += bytes_in_flight * 8 * 10**9 // link.bandwidth_bits_per_s
     is_known = case.runtime != EXTERNAL
     return on_link_ns + (parse_strategy(case.strategy).duration_ns or 0 if is_known else 0)
+
+
+def least_message_ns(case: Case) -> float:
+    """The least ns from one message of a case to the next; a slice has twenty of them."""
+    due_ns = 0.0 if case.rate_per_s is None else 1e9 / case.rate_per_s
+    return max(due_ns, in_flight_ns(case))
+
+
+def _in_whole_slices(case: Case) -> Case:
+    """The case, whose messages, if they have a rate, are due in its slices and not after them."""
+    asked = EchoParameters.of(case)
+    if case.rate_per_s is None or asked.slice_ns is None or asked.duration_ns is None:
+        return case
+    whole_ns = max(1, asked.duration_ns // asked.slice_ns) * asked.slice_ns
+    return replace(case, parameters=replace(asked, duration_ns=whole_ns))
 
 
 def warm_up_messages(message_bytes: int, in_flight: int) -> int:
@@ -198,7 +220,9 @@ def _rows_of(options: EchoOptions, server: Server, strategy: Strategy) -> Iterat
             )
 
 
-def _case(options: EchoOptions, row: _Row, message_bytes: int, tls: bool) -> Case:
+def _case(
+    options: EchoOptions, row: _Row, message_bytes: int, tls: bool, rate_per_s: float | None
+) -> Case:
     external = options.external if row.runtime == EXTERNAL else None
     parameters = EchoParameters(
         server=row.name,
@@ -221,6 +245,8 @@ def _case(options: EchoOptions, row: _Row, message_bytes: int, tls: bool) -> Cas
     load = f"{message_bytes}B/{options.workers}-workers-depth-{options.depth}/{options.reply}"
     if tls:
         load += "/tls"
+    if rate_per_s is not None:
+        load += f"/{paced_name(rate_per_s, options.arrival)}"
     return Case(
         case_id=f"echo/{row.runtime}/{row.implementation}/{row.name}/{row.strategy}"
         f"/{options.link}/{load}",
@@ -230,9 +256,9 @@ def _case(options: EchoOptions, row: _Row, message_bytes: int, tls: bool) -> Cas
         strategy=row.strategy,
         link=options.link,
         message_bytes=MessageBytes(min=message_bytes, max=message_bytes),
-        rate_per_s=None,
-        arrival=None,
-        burst=None,
+        rate_per_s=rate_per_s,
+        arrival=None if rate_per_s is None else options.arrival,
+        burst=None if rate_per_s is None else 1,
         producers=1,
         connections=options.workers,
         placement=options.placement,

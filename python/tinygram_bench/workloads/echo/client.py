@@ -44,6 +44,9 @@ def _exchange(order: ClientOrder, orders: Orders) -> None:
     )
     client.run(order.warm_up, None, order.timeout_ns)
     warm_up_records = 0 if encrypted is None else encrypted.records
+    pace = order.pace
+    if pace is not None:
+        client.keep_to(pace.rate_per_s, pace.arrival, pace.duration_ns, pace.seed)
     orders.say(Ready())
     in_slices = None
     if order.slices is None:
@@ -72,8 +75,10 @@ def _exchange(order: ClientOrder, orders: Orders) -> None:
     }
     if encrypted is not None:
         counters["tls_records"] = encrypted.records - warm_up_records
-    round_trips = {"round_trip_ns": client.round_trips().to_base64()}
-    orders.say(Report(start_ns, counters, round_trips, client.fault(), in_slices))
+    histograms = {"round_trip_ns": client.round_trips().to_base64()}
+    if pace is not None:
+        histograms["start_delay_ns"] = client.start_delays().to_base64()
+    orders.say(Report(start_ns, counters, histograms, client.fault(), in_slices))
     if orders.hear(End) is None:
         return
     if not order.trusts:

@@ -41,6 +41,18 @@ class ServerOrder(Value, frozen=True):
     tls: Identity | None = None
 
 
+class Pace(Value, frozen=True):
+    """When messages are due: `rate_per_s` of all workers together, in turn.
+
+    `duration_ns`: how long the case's own time is.
+    """
+
+    rate_per_s: float
+    arrival: str
+    duration_ns: int
+    seed: int
+
+
 class ClientOrder(Value, frozen=True):
     """The order for the client.
 
@@ -49,7 +61,7 @@ class ClientOrder(Value, frozen=True):
     `polls`: its core is its own, and before it sleeps it polls for a while. `client`: how its
     connections are known. With `slices` it waits for a `Start` in place of the `Go`, which comes
     when the slices of all cases are over. `certificate`: the one that the server must show; None:
-    nothing is encrypted.
+    nothing is encrypted. `pace`: when messages are due; None: each is sent when one has come back.
     """
 
     host: str
@@ -68,6 +80,7 @@ class ClientOrder(Value, frozen=True):
     client: Known = Known()
     slices: Slices | None = None
     certificate: str | None = None
+    pace: Pace | None = None
 
 
 class InSlices(Value, frozen=True):

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from msgspec import Struct
 
 from tinygram_bench.model.parameters import EchoParameters
 from tinygram_bench.model.result import Case, Run, Warning
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.runs.slice_figures import Values, slices_told
+from tinygram_bench.statistics.recurring import FELL_BEHIND
 from tinygram_bench.tls.contexts import RECORD_OVERHEAD_BYTES
 from tinygram_bench.workloads.echo.order import ClientOrder, Report
 from tinygram_bench.workloads.echo.slices import Sliced, figures_of, slice_counters
 from tinygram_bench.workloads.warnings import (
+    MOST_BEHIND,
     host_network_told,
     retransmits_told,
     shares_core,
@@ -119,7 +123,8 @@ def _warnings(
     counters: dict[str, int | None],
 ) -> list[Warning]:
     warnings = []
-    if EchoParameters.of(case).fault is not None:
+    asked = EchoParameters.of(case)
+    if asked.fault is not None:
         warnings.append(_of_fault(case, report))
     if found.is_ours:
         warnings.extend(uncounted_writes_told(counters))
@@ -137,6 +142,10 @@ def _warnings(
                 "client_busy", f"{limit}: the server may be faster than this", _COUNTS_OF_CLIENT
             )
         )
+    if order.pace is not None:
+        # How many are in flight is what the load makes it.
+        warnings.extend(_behind_told(asked.duration_ns or 0, counters))
+        return warnings
     in_flight, most = _in_flight(counters), order.workers * order.depth
     if in_flight < _LEAST_IN_FLIGHT * most:
         warnings.append(
@@ -149,6 +158,18 @@ def _warnings(
             )
         )
     return warnings
+
+
+def _behind_told(own_ns: int, counters: dict[str, int | None]) -> Iterator[Warning]:
+    behind_ns = _known(counters, "behind_ns")
+    if behind_ns > MOST_BEHIND * own_ns:
+        yield Warning(
+            FELL_BEHIND,
+            f"{_known(counters, 'messages_not_begun')} messages could not be sent before the run "
+            f"ended, the first of them {behind_ns / 1e6:.1f} ms after it was due: this rate is "
+            "above what the server can answer with so many in flight, or something stopped it",
+            ("round_trip_", "start_delay_"),
+        )
 
 
 def _limit_of_client(case: Case, counters: dict[str, int | None]) -> str | None:

@@ -34,7 +34,7 @@ from tinygram_bench.workloads.echo.marks import (
     rested,
     since,
 )
-from tinygram_bench.workloads.echo.order import ClientOrder, Report, ServerOrder
+from tinygram_bench.workloads.echo.order import ClientOrder, Pace, Report, ServerOrder
 from tinygram_bench.workloads.echo.outcome import Found, assembled
 from tinygram_bench.workloads.echo.slices import Sliced
 
@@ -131,6 +131,7 @@ class Echo(TakesTurns):
             client=turn.link.client if is_ours else Known(),
             slices=slices,
             certificate=turn.stage.certificate() if asked.tls else None,
+            pace=_pace(case, self.seed, slices),
         )
 
 
@@ -147,6 +148,16 @@ class _Warm(Struct, frozen=True):
     pids: tuple[int, ...]
     kernel: Counted
     used: ServerUsed
+
+
+def _pace(case: Case, seed: int, slices: Slices | None) -> Pace | None:
+    """When the messages of a case with a rate are due in its own time."""
+    if case.rate_per_s is None:
+        return None
+    own_ns = EchoParameters.of(case).duration_ns or 0
+    if slices is not None:
+        own_ns = len(slices.begins_ns) * slices.slice_ns
+    return Pace(case.rate_per_s, str(case.arrival), own_ns, seed)
 
 
 def _warmed_up(turn: Turn, address: Address, order: ClientOrder) -> _Warm:

@@ -29,10 +29,7 @@ def found_in_slices(client: _native.EchoClient, order: ClientOrder) -> InSlices:
     messages, time_ns, all_messages, last_ns = zip(*client.slices(), strict=True)
     trips_ns = [memoryview(trips).cast("Q") for trips in client.round_trips_of_slices()]
     assert order.slices is not None, "it took turns"
-    measured_s = (order.slices.open_ns - order.slices.settling_ns) / 1e9
-    # All cases of the load have this number, which fits the shortest slice that the link permits
-    # and a slow server.
-    per_slice = min(LEAST_MESSAGES * order.workers * order.depth, _SLOW_PER_S * measured_s)
+    per_slice = _per_slice(order, order.slices)
     return InSlices(
         messages,
         time_ns,
@@ -40,6 +37,16 @@ def found_in_slices(client: _native.EchoClient, order: ClientOrder) -> InSlices:
         last_ns,
         percentiles_us("round_trip", trips_ns, per_slice),
     )
+
+
+def _per_slice(order: ClientOrder, slices: Slices) -> float:
+    """How many round trips a slice has, or has at least; the same for all cases of the load."""
+    if order.pace is not None:
+        measured_s = (slices.slice_ns - slices.settling_ns) / 1e9
+        return max(1.0, order.pace.rate_per_s * measured_s)
+    # This fits the shortest slice that the link permits, and a slow server.
+    measured_s = (slices.open_ns - slices.settling_ns) / 1e9
+    return min(LEAST_MESSAGES * order.workers * order.depth, _SLOW_PER_S * measured_s)
 
 
 def figures_of(found: InSlices, slices: Slices, sliced: Sliced) -> dict[str, Values]:

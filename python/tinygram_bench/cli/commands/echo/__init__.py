@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -10,18 +10,25 @@ import typer
 from msgspec.structs import replace
 
 from tinygram_bench.cli import options, quantities
-from tinygram_bench.cli.bounds import (
-    between,
-    check_command,
-    check_slice,
-    one_of,
-    refuse_with,
-    server_address,
-    takes_turns,
+from tinygram_bench.cli.bounds import between, one_of, refuse_with, takes_turns
+from tinygram_bench.cli.commands.echo.bounds import (
+    MAX_BUFFER_BYTES,
+    MAX_DEPTH,
+    MAX_MESSAGES,
+    MAX_WORKERS,
+    buffers_of,
+    check_fault,
+    check_in_flight,
+    check_paced,
+    check_slices,
+    check_swept,
+    external_of,
+    rates_asked,
 )
 from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
 from tinygram_bench.cli.measuring import Asked
 from tinygram_bench.cli.sweep import (
+    LimitOption,
     asked_sweep,
     planned_at,
     sweep_option,
@@ -32,30 +39,13 @@ from tinygram_bench.links import DEFAULT_BACKEND, has_own_proc
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Plan
 from tinygram_bench.model.sweep import Parameter
-from tinygram_bench.model.units import format_duration_ns
 from tinygram_bench.processes.workers import LISTEN_LIMIT_S
 from tinygram_bench.runs.foreign_server import ANSWER_LIMIT_S
-from tinygram_bench.runs.slices import LEAST_MESSAGES
-from tinygram_bench.workloads.echo.cases import (
-    ALL_BUFFERS,
-    DEFAULT_BUFFERS,
-    PUBLISHED_BUFFERS,
-    EchoOptions,
-    External,
-    plan_echo,
-)
+from tinygram_bench.workloads.echo.cases import EchoOptions, plan_echo
 from tinygram_bench.workloads.echo.order import FAULTS, PER_READ, REPLIES
 from tinygram_bench.workloads.echo.run import Echo
 
-_SWEPT: tuple[Parameter, ...] = ("hold", "size", "rtt")
-_MAX_WORKERS = 256
-"""With a library server, each worker's connection takes two descriptors there, and a process may
-usually have 1,024."""
-_MAX_DEPTH = 65_536
-_MAX_BUFFER_BYTES = 16 << 20
-_MAX_IN_FLIGHT_BYTES = 1 << 30
-_MAX_MESSAGES = 100_000_000
-_LOOPBACK = "127.0.0.1"
+_SWEPT: tuple[Parameter, ...] = ("rate", "hold", "size", "rtt")
 
 
 def echo(
@@ -80,8 +70,16 @@ def echo(
     ] = PER_READ,
     buffer: Annotated[
         list[int] | None,
-        quantities.size("Largest read of the servers (repeatable).", "64KiB", _MAX_BUFFER_BYTES),
+        quantities.size("Largest read of the servers (repeatable).", "64KiB", MAX_BUFFER_BYTES),
     ] = None,
+    rate: Annotated[
+        list[float] | None,
+        quantities.rate(
+            "Messages per second of all clients together, each timed from when it was due "
+            "(repeatable). Without it, each is sent when one has come back."
+        ),
+    ] = None,
+    arrival: options.Arrival = None,
     duration: Annotated[int | None, quantities.duration("Duration of each run.", "500ms")] = None,
     messages: Annotated[
         int | None,
@@ -89,7 +87,10 @@ def echo(
     ] = None,
     slice: Annotated[
         int | None,
-        quantities.duration("Length of a case's turns beside the other cases of its load.", "20ms"),
+        quantities.duration(
+            "Length of a case's turns beside the other cases of its load.",
+            "20ms, longer at low rates",
+        ),
     ] = None,
     lone: options.Lone = False,
     tls: options.Tls = False,
@@ -151,6 +152,7 @@ def echo(
         ),
     ] = None,
     sweep: Annotated[list[str] | None, sweep_option(*_SWEPT)] = None,
+    limit: LimitOption = None,
     rounds: MostRounds = None,
     until: Until = None,
     max_time: MaxTime = None,
@@ -186,13 +188,15 @@ def echo(
     swept = asked_sweep(
         sweep,
         _SWEPT,
-        never_with={
-            "--published": published,
-            "--server": server,
-            "--server-command": server_command,
-        },
-        set_by_sweep={"size": {"--size": size}},
+        never_with={"--published": published},
+        set_by_sweep={"size": {"--size": size}, "rate": {"--rate": rate}},
+        limit=limit,
+        limited="round_trip",
+        is_paced=bool(rate),
     )
+    check_swept(swept, {"--server": server, "--server-command": server_command})
+    closed = {"--messages": messages is not None, "--published": published}
+    rates_per_s = rates_asked(rate, arrival, swept, closed)
     if messages is not None and duration is not None:
         raise UsageError("--messages cannot be combined with --duration: a run ends by one of them")
     has_turns = takes_turns(
@@ -204,7 +208,7 @@ def echo(
         refuse_with("--tls", others, options.NO_CERTIFICATE)
         refuse_with("--tls", {"--faulty": faulty}, "the faulty server does not encrypt")
     one_of("--reply", reply, REPLIES)
-    _check_fault(faulty, reply)
+    check_fault(faulty, reply)
     if published and (size or workers != 5 or depth != 1 or reply != PER_READ):
         raise UsageError(
             "--published sets sizes, workers, depth and reply itself: leave out --size, --workers, "
@@ -214,17 +218,19 @@ def echo(
     asked_length = length(rounds, until, max_time)
     asked = EchoOptions(
         message_bytes=size or [1_000, 4_096, 64 << 10],
-        workers=between("--workers", workers, 1, _MAX_WORKERS),
-        depth=between("--depth", depth, 1, _MAX_DEPTH),
+        workers=between("--workers", workers, 1, MAX_WORKERS),
+        depth=between("--depth", depth, 1, MAX_DEPTH),
         reply=reply,
-        buffers_bytes=_buffers(buffer, every, published),
-        messages=None if messages is None else between("--messages", messages, 1, _MAX_MESSAGES),
+        buffers_bytes=buffers_of(buffer, every, published),
+        messages=None if messages is None else between("--messages", messages, 1, MAX_MESSAGES),
         duration_ns=500 * 10**6 if duration is None else duration,
         fault=faulty,
-        external=_external(server_command, port, server),
+        external=external_of(server_command, port, server),
         slice_ns=slice,
         takes_turns=has_turns,
         tls=options.with_tls(tls, plain),
+        rates_per_s=rates_per_s,
+        arrival=arrival or "constant",
         timeout_ns=timeout,
         has_all=every,
         only=only or [],
@@ -232,70 +238,31 @@ def echo(
         strategies=strategy or usual_strategies(swept, only),
         **options.shared(asked_length.rounds, seed, links, pin, congestion_control, probe),
     )
-    in_flight_bytes = asked.workers * asked.depth * max(asked.message_bytes)
-    if in_flight_bytes > _MAX_IN_FLIGHT_BYTES:
-        raise UsageError(
-            f"--workers {workers} with --depth {depth} would have {in_flight_bytes} bytes in "
-            "flight: at most 1 GiB is allowed, so ask for fewer or smaller messages"
-        )
+    check_in_flight(asked)
     destination = options.destination("echo", json, resume, anonymous)
     manner = options.manner(quiet, published, notes, awake, wait, far)
     workload = Echo(asked.seed)
 
     def plan_of(options: EchoOptions) -> Plan:
-        plan = plan_echo(options)
+        plan = check_paced(plan_echo(options))
         if slice is not None:
-            trip_ns = max(map(workload.waits_ns, plan.cases))
-            trips = f"{LEAST_MESSAGES} round trips of {format_duration_ns(trip_ns)}"
-            check_slice(slice, asked.duration_ns, LEAST_MESSAGES * trip_ns, trips)
+            check_slices(plan, slice, asked.duration_ns)
         return plan
 
     if swept is not None:
         varied: Mapping[Parameter, Callable[[EchoOptions, float], EchoOptions]] = {
+            "rate": lambda each, rate: replace(each, rates_per_s=[rate]),
             "size": lambda each, size: replace(each, message_bytes=[int(size)]),
             "hold": with_hold,
         }
         plan_at = planned_at(asked, links, plan_of, swept, varied)
-        return swept.asked_with(asked_length, plan_at, links, workload, destination, manner)
-    plan = asked_length.of(links.planned(asked, plan_of))
+        found = swept.asked_with(asked_length, plan_at, links, workload, destination, manner)
+    else:
+        plan = asked_length.of(links.planned(asked, plan_of))
+        found = Asked(plan, workload, destination, manner)
     if server_command is not None and not has_own_proc():
         raise UsageError(
             "--server-command over a link needs a /proc of the link's processes, and mounting one "
             "is not permitted here: leave out --link, or run as root outside a container"
         )
-    return Asked(plan, workload, destination, manner)
-
-
-def _buffers(asked: list[int] | None, every: bool, published: bool) -> Sequence[int]:
-    if asked:
-        return asked
-    if published:
-        return PUBLISHED_BUFFERS
-    return ALL_BUFFERS if every else DEFAULT_BUFFERS
-
-
-def _check_fault(fault: str | None, reply: str) -> None:
-    if fault is None:
-        return
-    one_of("--faulty", fault, FAULTS)
-    if reply != PER_READ:
-        raise UsageError(f"--faulty {fault} does not go with --reply {reply}: it replies to reads")
-
-
-def _external(command: str | None, port: int | None, server: str | None) -> External | None:
-    if server is not None:
-        if command is not None or port is not None:
-            raise UsageError(
-                "--server names a running server: leave out --server-command and --port"
-            )
-        return External(*server_address(server), None)
-    if command is None:
-        if port is not None:
-            raise UsageError(
-                "--port is only for --server-command: it is where that program listens"
-            )
-        return None
-    if port is None:
-        raise UsageError("--server-command needs --port: where the program listens, e.g. 9000")
-    check_command("--server-command", command)
-    return External(_LOOPBACK, between("--port", port, 1, 65_535), command)
+    return found
