@@ -37,6 +37,7 @@ from tinygram_bench.workloads.echo.marks import (
 from tinygram_bench.workloads.echo.order import ClientOrder, Pace, Report, ServerOrder
 from tinygram_bench.workloads.echo.outcome import Found, assembled
 from tinygram_bench.workloads.echo.slices import Sliced
+from tinygram_bench.workloads.turns import arrival_seed
 
 PACKAGE = "tinygram_bench.workloads.echo"
 _SERVER = "server"
@@ -131,7 +132,7 @@ class Echo(TakesTurns):
             client=turn.link.client if is_ours else Known(),
             slices=slices,
             certificate=turn.stage.certificate() if asked.tls else None,
-            pace=_pace(case, self.seed, slices),
+            pace=_pace(case, arrival_seed(self.seed, turn.round, generator=0), slices),
         )
 
 
