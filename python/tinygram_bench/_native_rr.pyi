@@ -124,7 +124,10 @@ class CallBook:
         """The next caller whose call has come due by now; None: no other has."""
 
     def take(self, caller: int) -> int | None:
-        """Begin the caller's next call, if it has come due: when it did. ValueError."""
+        """Begin the caller's next call: when it came due.
+
+        None where none has, or the span is over. ValueError.
+        """
 
     def not_begun(self, caller: int) -> list[int]:
         """When the calls of a caller were due that it has not begun. ValueError."""

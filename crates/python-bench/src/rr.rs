@@ -253,6 +253,9 @@ impl CallBook {
 
     fn take(&mut self, caller: usize) -> PyResult<Option<u64>> {
         self.check(caller)?;
+        if !self.span.is_open_at(monotonic_ns()) {
+            return Ok(None);
+        }
         Ok(self.book.take(caller))
     }
 

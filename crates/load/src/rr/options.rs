@@ -1,6 +1,9 @@
 //! Callers: how many, on which connections, and when.
 
-use crate::{schedule::Book, socket::admission::Admission};
+use crate::{
+    schedule::{Book, LATE_NS},
+    socket::admission::Admission,
+};
 use std::net::SocketAddr;
 use tinygram_net::clock::monotonic_ns;
 
@@ -80,6 +83,11 @@ impl Span {
     /// The case's own time at `at_ns`, or at the end if that comes before.
     pub fn own_at_ns(&self, at_ns: u64) -> u64 {
         self.own_ns + at_ns.min(self.end_ns).saturating_sub(self.start_ns)
+    }
+
+    /// Whether a call that has come due may still be begun at `at_ns`.
+    pub fn is_open_at(&self, at_ns: u64) -> bool {
+        at_ns < self.end_ns.saturating_add(LATE_NS)
     }
 
     /// When the next call of a book comes due; `None`: in this span no other does.

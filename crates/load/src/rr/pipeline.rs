@@ -316,14 +316,13 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    /// Let a caller call if its next call is due, and it is not in another: there is a time for it before
-    /// the end of the span.
+    /// Let a caller call if its next call is due, it is not in another, and the span is not over.
     fn begin_due(&mut self, caller: usize) {
         let now_ns = monotonic_ns();
         let Some(rate) = &mut self.at_a_rate else {
             return;
         };
-        if rate.is_calling[caller] || now_ns >= self.span.end_ns {
+        if rate.is_calling[caller] || !self.span.is_open_at(now_ns) {
             return;
         }
         if let Some(due_ns) = rate.book.take(caller) {

@@ -4,6 +4,10 @@
 //! caller waits for a reply is begun when that has come, in a later slice if need be, and counts from when
 //! it was due.
 
+/// How long after its slice what has come due in it may still be begun: some wake-ups are late, and the gap
+/// behind a slice is longer.
+pub const LATE_NS: u64 = 300_000;
+
 /// When calls are due, in nanoseconds of the case's own time and in order; call i is that of caller i
 /// modulo their number.
 #[derive(Clone, Debug, Default)]

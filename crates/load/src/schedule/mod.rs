@@ -6,7 +6,7 @@ mod onoff;
 mod optimum;
 mod slices;
 
-pub use agenda::{Agenda, Book};
+pub use agenda::{Agenda, Book, LATE_NS};
 pub use optimum::{Optimum, offline_optimum};
 pub use slices::{Slices, SlicesError};
 

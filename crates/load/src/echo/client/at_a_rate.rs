@@ -11,14 +11,10 @@ use crate::{
         run::{Run, Window},
     },
     process::{set_exact_timers, thread_cpu_ns},
-    schedule::{Agenda, Slices},
+    schedule::{Agenda, LATE_NS, Slices},
 };
 use std::io::ErrorKind;
 use tinygram_net::clock::{monotonic_ns, sleep_until_ns};
-
-/// What has come due before the end of a slice may leave so much later, because the thread was woken up
-/// later. The next slice begins a millisecond after the end.
-const LATE_NS: u64 = 300_000;
 
 impl EchoClient {
     /// Send messages for `lasts_ns` from now on, each when it is due: `due_ns` are nanoseconds from the

@@ -151,7 +151,11 @@ impl<'a> Callers<'a> {
     pub fn begin(&mut self, number: usize) -> Result<bool, CallError> {
         let caller = &mut self.callers[number];
         let mut begun_ns = monotonic_ns();
-        if caller.call.is_some() || caller.calls_left == 0 || begun_ns >= self.span.end_ns {
+        let is_open = match self.book {
+            None => begun_ns < self.span.end_ns,
+            Some(_) => self.span.is_open_at(begun_ns),
+        };
+        if caller.call.is_some() || caller.calls_left == 0 || !is_open {
             return Ok(false);
         }
         let due_ns = match &mut self.book {

@@ -41,12 +41,9 @@ class Desk:
 
         None where no other can be begun.
         """
-        if time.monotonic_ns() < self._present.end_ns:
-            due_ns = self.book.take(caller)
-            if due_ns is not None:
-                return due_ns
-        if self._is_over:
-            return None
+        due_ns = self.book.take(caller)
+        if due_ns is not None or self._is_over:
+            return due_ns
         waiting: asyncio.Future[int | None] = self._loop.create_future()
         self._waiting[caller] = waiting
         return await waiting
@@ -66,18 +63,13 @@ class Desk:
             if waiting is not None and not waiting.done():
                 waiting.set_result(None)
 
-    @property
-    def _present(self) -> Span:
-        return self._start.spans[self.span]
-
     def _begin(self, number: int, span: Span) -> None:
         self.span = number
         self.book.begin_span(span.native)
         self._nothing_left.clear()
-        if time.monotonic_ns() < span.end_ns:
-            # Their calls came due when it was not their turn.
-            for caller in range(len(self._waiting)):
-                self._wake(caller)
+        # Calls that came due and could not be begun in an earlier span.
+        for caller in range(len(self._waiting)):
+            self._wake(caller)
         self._release()
 
     def _on_timer(self) -> None:
@@ -86,8 +78,7 @@ class Desk:
 
     def _release(self) -> None:
         while (caller := self.book.release()) is not None:
-            if time.monotonic_ns() < self._present.end_ns:
-                self._wake(caller)
+            self._wake(caller)
         next_ns = self.book.next_due_at_ns()
         if next_ns is None:
             self._nothing_left.set()
