@@ -43,7 +43,7 @@ WRONG: list[tuple[str, tuple[str, ...]]] = [
     ("rr --sweep size=1..1k", ("--sends-per-request 10", "1 … 1")),
     ("sizes --limit p99<1ms", ("No such option: --limit",)),
     ("rr --sweep size=10..1k --request 5", ("--request", "leave out --request")),
-    ("rr --sweep size=10..1k --server 127.0.0.1:9", ("--server", "but with --sweep rate")),
+    ("rr --sweep size=10..1k --server 127.0.0.1:9", ("--server", "leave out one of the two")),
     ("echo --sweep size=100..1k --slice 1us", ("--slice 1us", "turns of 1ms at least")),
     ("echo --sweep size=100..1k --slice 2s", ("--slice 2s", "longer than the 500ms")),
     (
@@ -52,7 +52,10 @@ WRONG: list[tuple[str, tuple[str, ...]]] = [
     ),
     ("stream --sweep rate=500..1k --slice 20ms", ("20 messages at --rate 500", "at least 40ms")),
     ("echo --sweep speed=1..2", ("no 'speed'", "rate, hold, size, rtt")),
-    (f"echo --sweep {RATE} --messages 5", ("--messages", "--sweep rate", "use --duration")),
+    (
+        f"echo --sweep {RATE} --messages 5",
+        ("--messages", "--sweep rate", "leave out one of the two"),
+    ),
     ("echo --sweep rate=500..1k --slice 20ms", ("20 messages at --rate 500", "at least 40ms")),
     ("echo --sweep size=1..1k --server 127.0.0.1:9", ("--server", "with --sweep rate alone")),
     ("echo --sweep size=1..1k --size 5", ("--size", "leave out --size")),

@@ -228,7 +228,10 @@ def test_a_slice_has_twenty_calls_at_a_low_rate() -> None:
         (("--limit", "p99<1ms"), "--limit p99<1ms needs values to try"),
         (("--limit", "p99<1ms", "--sweep", "size=10..100"), "needs a rate: add --rate"),
         (("--sweep", "rate=1k..2k", "--rate", "1k"), "--rate cannot be combined with --sweep rate"),
-        (("--sweep", "size=1..9", "--server", "127.0.0.1:9"), "but with --sweep rate"),
+        (
+            ("--sweep", "size=1..9", "--server", "127.0.0.1:9"),
+            "other servers are measured with --sweep rate alone",
+        ),
     ],
 )
 def test_what_cannot_be_at_a_rate_is_refused(

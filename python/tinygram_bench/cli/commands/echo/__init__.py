@@ -19,18 +19,18 @@ from tinygram_bench.cli.commands.echo.bounds import (
     buffers_of,
     check_fault,
     check_in_flight,
-    check_paced,
     check_slices,
-    check_swept,
     external_of,
-    rates_asked,
 )
 from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
 from tinygram_bench.cli.measuring import Asked
 from tinygram_bench.cli.sweep import (
     LimitOption,
     asked_sweep,
+    check_schedules,
+    check_swept,
     planned_at,
+    rates_asked,
     sweep_option,
     usual_strategies,
     with_hold,
@@ -196,7 +196,9 @@ def echo(
     )
     check_swept(swept, {"--server": server, "--server-command": server_command})
     closed = {"--messages": messages is not None, "--published": published}
-    rates_per_s = rates_asked(rate, arrival, swept, closed)
+    rates_per_s = rates_asked(
+        rate, arrival, swept, closed, "only without a rate a message is sent when one has come back"
+    )
     if messages is not None and duration is not None:
         raise UsageError("--messages cannot be combined with --duration: a run ends by one of them")
     has_turns = takes_turns(
@@ -244,7 +246,7 @@ def echo(
     workload = Echo(asked.seed)
 
     def plan_of(options: EchoOptions) -> Plan:
-        plan = check_paced(plan_echo(options))
+        plan = check_schedules(plan_echo(options), MAX_MESSAGES, slice)
         if slice is not None:
             check_slices(plan, slice, asked.duration_ns)
         return plan

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from tinygram_bench.cli.bounds import (
     between,
     check_command,
     check_slice,
     one_of,
-    refuse_with,
     server_address,
 )
-from tinygram_bench.cli.sweep import AskedSweep
 from tinygram_bench.model.errors import UsageError
-from tinygram_bench.model.parameters import EchoParameters
 from tinygram_bench.model.result import Plan
 from tinygram_bench.model.units import format_duration_ns
-from tinygram_bench.runs.slices import LEAST_MESSAGES, least_paced_ns
+from tinygram_bench.runs.slices import LEAST_MESSAGES
 from tinygram_bench.workloads.echo.cases import (
     ALL_BUFFERS,
     DEFAULT_BUFFERS,
@@ -27,7 +24,6 @@ from tinygram_bench.workloads.echo.cases import (
     in_flight_ns,
 )
 from tinygram_bench.workloads.echo.order import FAULTS, PER_READ
-from tinygram_bench.workloads.turns import ARRIVALS
 
 MAX_WORKERS = 256
 """With a library server, each worker's connection takes two descriptors there, and a process may
@@ -40,71 +36,11 @@ _MAX_IN_FLIGHT_BYTES = 1 << 30
 _LOOPBACK = "127.0.0.1"
 
 
-def rates_asked(
-    rates_per_s: Sequence[float] | None,
-    arrival: str | None,
-    swept: AskedSweep | None,
-    never_with: Mapping[str, object],
-) -> list[float]:
-    """Each rate of messages; the lowest one of a sweep; empty without rates. Raises UsageError.
-
-    `never_with`: options that no rate goes with, and whether they are given.
-    """
-    found = [float(each) for each in rates_per_s or []]
-    option = "--rate"
-    if swept is not None and swept.parameter == "rate":
-        found, option = [swept.low], "--sweep rate"
-    if found:
-        given = [other for other, is_given in never_with.items() if is_given]
-        if "--messages" in given:
-            raise UsageError(
-                f"--messages cannot be combined with {option}, at which messages are due for a "
-                "time: use --duration"
-            )
-        refuse_with(option, never_with, "there each message is sent when one has come back")
-    elif arrival is not None:
-        raise UsageError("--arrival needs a schedule: add --rate, for example --rate 1000")
-    if arrival is not None:
-        one_of("--arrival", arrival, ARRIVALS)
-    return found
-
-
-def check_swept(swept: AskedSweep | None, others: Mapping[str, object]) -> None:
-    """Raise UsageError where what is swept needs a server of ours, and another is measured.
-
-    `others`: the options of servers that are not ours, and whether they are given.
-    """
-    if swept is not None and swept.parameter != "rate":
-        reason = "other servers are measured with --sweep rate alone"
-        refuse_with(f"--sweep {swept.parameter}", others, f"{reason}; leave out one of the two")
-
-
-def check_paced(plan: Plan) -> Plan:
-    """Return the plan. Raises UsageError where a run at a rate has no message, or too many."""
-    for case in plan.cases:
-        if case.rate_per_s is None:
-            continue
-        duration_ns = EchoParameters.of(case).duration_ns or 0
-        messages = case.rate_per_s * duration_ns / 1e9
-        # A schedule holds a whole number of messages.
-        if not 1 <= round(messages) <= MAX_MESSAGES:
-            raise UsageError(
-                f"--rate {case.rate_per_s:g} for {format_duration_ns(duration_ns)} is a schedule "
-                f"of {messages:.3g} messages, which is outside 1 … {MAX_MESSAGES:,}: name another "
-                "rate or --duration"
-            )
-    return plan
-
-
 def check_slices(plan: Plan, slice_ns: int, duration_ns: int) -> None:
     """Raise UsageError where a slice holds too few messages, or is too long."""
     trip_ns = max(map(in_flight_ns, plan.cases))
     trips = f"{LEAST_MESSAGES} round trips of {format_duration_ns(trip_ns)}"
     check_slice(slice_ns, duration_ns, LEAST_MESSAGES * trip_ns, trips)
-    for case in plan.cases:
-        if case.rate_per_s is not None:
-            holding = f"{LEAST_MESSAGES} messages at --rate {case.rate_per_s:g}"
-            check_slice(slice_ns, duration_ns, least_paced_ns(case.rate_per_s, burst=1), holding)
 
 
 def check_in_flight(asked: EchoOptions) -> None:

@@ -22,15 +22,13 @@ from tinygram_bench.cli.bounds import (
 )
 from tinygram_bench.cli.commands.cluster import asked as cluster_asked
 from tinygram_bench.cli.commands.rr.bounds import (
+    MOST_CALLS,
     check_backlogs,
     check_callers,
     check_cross_check,
-    check_paced,
-    check_swept,
     check_unchecked,
     cross_checked,
     processes_of_callers,
-    rates_asked,
     refuse_with_scenario,
 )
 from tinygram_bench.cli.exit_codes import ExitCode
@@ -40,7 +38,10 @@ from tinygram_bench.cli.sweep import (
     SWEEP_DURATION_NS,
     LimitOption,
     asked_sweep,
+    check_schedules,
+    check_swept,
     planned_at,
+    rates_asked,
     sweep_option,
 )
 from tinygram_bench.crosscheck.interleaved import Interleaved
@@ -68,7 +69,6 @@ _VARIED: Mapping[Parameter, Callable[[RrOptions, float], RrOptions]] = {
     "rate": lambda asked, rate: replace(asked, rates_per_s=[rate]),
     "size": lambda asked, size: replace(asked, request_bytes=int(size)),
 }
-_DEFAULT_DURATION_NS = 10**9
 _DURATION_NS = 1_000_000, 24 * 3_600_000_000_000
 
 
@@ -253,9 +253,10 @@ def rr(
         limited="call",
         is_paced=bool(rate),
     )
-    check_swept(swept, server)
+    check_swept(swept, {"--server": server})
     closed = {"--scenario": scenario, "--cross-check": cross_check, "--published": published}
-    rates_per_s = rates_asked(rate, arrival, swept, closed | {"--calls": calls})
+    never, again = closed | {"--calls": calls}, "only without a rate callers call again and again"
+    rates_per_s = rates_asked(rate, arrival, swept, never, again)
     shape: dict[str, Any] = {
         "connections": connections,
         "sends_per_request": sends_per_request,
@@ -323,7 +324,7 @@ def rr(
     asked_length = length(rounds, until, max_time, usual_rounds)
     each_of_default = _DEFAULTS.callers if scenario is None else scenarios.callers_of(scenario)
     processes, each = processes_of_callers(callers, _DEFAULTS.processes, each_of_default)
-    default_ns = SWEEP_DURATION_NS if swept is not None and rates_per_s else _DEFAULT_DURATION_NS
+    default_ns = SWEEP_DURATION_NS if swept is not None and rates_per_s else _DEFAULTS.duration_ns
     duration_ns = duration_between_ns(
         "--duration", default_ns if duration is None else duration, *_DURATION_NS
     )
@@ -358,7 +359,7 @@ def rr(
     manner = options.manner(quiet, published, notes, awake, wait, far, on_cluster)
 
     def plan_of(options: RrOptions) -> Plan:
-        plan = check_paced(plan_rr(options), slice)
+        plan = check_schedules(plan_rr(options), MOST_CALLS, slice)
         return plan if on_cluster is None else cluster_asked.checked(plan, on_cluster.clients)
 
     if swept is not None:

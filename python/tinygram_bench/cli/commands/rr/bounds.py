@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tinygram_bench.cli.bounds import backlog_below, check_slice, one_of, refuse_with
-from tinygram_bench.cli.sweep import AskedSweep
+from tinygram_bench.cli.bounds import backlog_below
 from tinygram_bench.host.network import private_network
 from tinygram_bench.model.errors import UsageError
-from tinygram_bench.model.parameters import RrParameters
-from tinygram_bench.model.result import Plan
-from tinygram_bench.model.units import format_duration_ns
-from tinygram_bench.runs.slices import LEAST_MESSAGES, least_paced_ns
 from tinygram_bench.workloads.rr.cases import RrOptions, number_of
 from tinygram_bench.workloads.rr.serving import longest_backlog
-from tinygram_bench.workloads.turns import ARRIVALS
 
 _SIZES = ("request_bytes", "reply_bytes")
 _CROSS_CHECK_BYTES = 100
-_MOST_CALLS = 10_000_000
+MOST_CALLS = 10_000_000
 """The most calls of a run at a rate: when each is due is known before it starts."""
 
 
@@ -113,60 +107,6 @@ def cross_checked(shape: dict[str, Any]) -> dict[str, Any]:
         "request_bytes": size,
         "reply_bytes": size,
     }
-
-
-def check_swept(swept: AskedSweep | None, server: str | None) -> None:
-    """Raise UsageError where a sweep varies what a server that runs already has fixed."""
-    if swept is not None and server is not None and swept.parameter != "rate":
-        raise UsageError(
-            f"--server names a server that is already running: it cannot be combined with --sweep "
-            f"{swept.parameter}, but with --sweep rate"
-        )
-
-
-def rates_asked(
-    rates_per_s: Sequence[float] | None,
-    arrival: str | None,
-    swept: AskedSweep | None,
-    never_with: Mapping[str, object],
-) -> list[float]:
-    """Each rate of calls; the lowest one of a sweep; empty without rates. Raises UsageError.
-
-    `never_with`: options that no rate goes with, and whether they are given.
-    """
-    found = [float(each) for each in rates_per_s or []]
-    if swept is not None and swept.parameter == "rate":
-        found = [swept.low]
-    if found:
-        refuse_with(
-            "--rate",
-            never_with,
-            "there each caller calls again as soon as it has its reply",
-        )
-    elif arrival is not None:
-        raise UsageError("--arrival needs a schedule: add --rate, for example --rate 1000")
-    if arrival is not None:
-        one_of("--arrival", arrival, ARRIVALS)
-    return found
-
-
-def check_paced(plan: Plan, slice_ns: int | None) -> Plan:
-    """Return the plan. Raises UsageError where a run has too many calls, or a slice too few."""
-    for case in plan.cases:
-        if case.rate_per_s is None:
-            continue
-        duration_ns = RrParameters.of(case).duration_ns or 0
-        rate = f"--rate {case.rate_per_s:g}"
-        calls = case.rate_per_s * duration_ns / 1e9
-        if not 1 <= calls <= _MOST_CALLS:
-            raise UsageError(
-                f"{rate} for {format_duration_ns(duration_ns)} is a schedule of {calls:.3g} calls, "
-                f"which is outside 1 … {_MOST_CALLS:,}: name another rate or --duration"
-            )
-        if slice_ns is not None:
-            holding = f"{LEAST_MESSAGES} calls at {rate}"
-            check_slice(slice_ns, duration_ns, least_paced_ns(case.rate_per_s, burst=1), holding)
-    return plan
 
 
 def check_backlogs(asked: RrOptions) -> None:
