@@ -25,7 +25,6 @@ from tinygram_bench.statistics.one_way import is_known
 from tinygram_bench.statistics.verdicts.contests import clear_winners, verdicts_by_pair
 from tinygram_bench.statistics.workloads.loads import Load, is_base, is_faulty, is_limit, way_of
 
-BASE = "loop/nodelay"
 OWN_BASE = "nodelay of its runtime"
 
 
@@ -198,14 +197,14 @@ def _with_marks(result: Result, load: Load, table: LoadTable, rows: Sequence[Cas
         return shown if shown.column.header == "low–high" else replace(shown, text=text)
 
     marked = replace(table, shown=tuple(map(with_mark, table.shown)))
-    baseline = BASE if any(is_base(row.case) for row in rows) else OWN_BASE
+    baseline = next((way_of(row.case) for row in rows if is_base(row.case)), OWN_BASE)
     return _table(marked, rows, marks_explained(tuple(verdicts.values()), baseline))
 
 
 def _against_baselines(
     result: Result, load: Load, rows: Sequence[CaseRow]
 ) -> dict[tuple[str, str], Verdict]:
-    """(case_id, figure) → verdict on a figure that is shown: against `loop/nodelay` by hand or,
+    """(case_id, figure) → verdict on a figure that is shown: against the workload's base or,
     where that was not asked for, `nodelay` of the same runtime and implementation.
     """
     cases = [row.case for row in rows]

@@ -56,10 +56,14 @@ def _tables_of(load: Load) -> tuple[LoadTable, ...]:
 def _at_a_rate(load: Load) -> tuple[LoadTable, ...]:
     """Round trips first: how many messages there are is asked for, and no result."""
     messages, _ = TABLES
+    counted = tuple(each for each in messages.shown if each not in SHOWN_THROUGHPUT)
     shown = (
         *shown_tail("round_trip"),
         shown_median("start\ndelay\np50", "start_delay_p50_us", 5),
         shown_median("start\ndelay\np99", "start_delay_p99_us", 4),
     )
     title = f"Round trip from the intended send time {pace(load)} (µs)"
-    return (LoadTable(title, shown, compares="by marks"), replace(messages, compares=None))
+    return (
+        LoadTable(title, shown, compares="by marks"),
+        replace(messages, shown=counted, compares=None),
+    )
