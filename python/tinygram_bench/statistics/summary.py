@@ -13,7 +13,7 @@ from tinygram_bench.statistics.figures.stalls import STALLED_SHARE
 from tinygram_bench.statistics.one_way import OF_TWO_CLOCKS
 from tinygram_bench.statistics.sizes_fits import with_models
 from tinygram_bench.statistics.warnings import warnings_of
-from tinygram_bench.statistics.workloads import OF_TLS
+from tinygram_bench.statistics.workloads import OF_A_RATE, OF_TLS
 from tinygram_bench.statistics.workloads.loads import Load
 
 
@@ -30,6 +30,8 @@ def _summary(sample: Sample) -> Summary:
     left_out = set() if Load.of(sample.case).tls else {*OF_TLS}
     if not any("clock_bound_ns" in run.counters for run in sample.good_runs):
         left_out |= {*OF_TWO_CLOCKS}
+    if sample.case.is_flat_out:
+        left_out |= {*OF_A_RATE}
     if not sample.took_turns:
         left_out.add(STALLED_SHARE)
     figures = {

@@ -71,6 +71,8 @@ _OF_RECORDS = ("records_per_message", "wire_bytes_per_message")
 _OF_RECORDS_OF_CALLS = ("records_per_call", "wire_bytes_per_call")
 OF_TLS = (*_OF_RECORDS, *_OF_RECORDS_OF_CALLS, "receiver_cpu_share")
 """Figures that only cases over TLS have."""
+OF_A_RATE = ("start_delay_p50_us", "start_delay_p99_us")
+"""Figures that only cases at a rate have."""
 _OF_SLICES = ("stalled_slices_share",)
 _OF_THE_KERNEL = ("delayed_acks", "listen_overflows", "syn_retransmits", "resets")
 
