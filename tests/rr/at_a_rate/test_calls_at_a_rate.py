@@ -19,6 +19,7 @@ from tinygram_bench.runs.slices import Slices
 from tinygram_bench.statistics.workloads.loads import Load, load_name
 from tinygram_bench.workloads.rr.calling import RUNTIMES, Tally
 from tinygram_bench.workloads.rr.calling.at_a_rate import Diary, Made, record
+from tinygram_bench.workloads.rr.calling.threads_callers import _begins
 from tinygram_bench.workloads.rr.cases import CONNECTIONS, RrOptions, plan_rr
 from tinygram_bench.workloads.rr.order import CallTimes, Pace, Span, Start
 
@@ -287,3 +288,18 @@ def test_alone_the_span_is_all_of_the_time() -> None:
     record(tally, start, [diary])
     assert (tally.call.count, tally.call.max_ns, tally.slices) == (2, 100, [])
     assert (tally.start_delay.min_ns, tally.call_time_ns) == (5, 13)
+
+
+def test_after_the_last_slice_no_call_is_begun() -> None:
+    now_ns = time.monotonic_ns()
+    book = CallBook(1_000.0, "constant", 10 * MS, 1, (0, 1), 1)
+    book.begin_span((now_ns - 20 * MS, None, now_ns - 10 * MS, None, 0))
+    while book.release() is not None:
+        pass
+    left = book.not_begun(0)
+    assert len(left) == 10
+    over = Span(now_ns + 5 * MS, now_ns + 5 * MS, calls=0, own_ns=10 * MS)
+    book.begin_span(over.native)
+    assert book.take(0) is None
+    assert not _begins(over, left[0])
+    assert book.not_begun(0) == left

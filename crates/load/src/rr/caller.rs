@@ -45,7 +45,7 @@ pub struct Caller<'a> {
 /// then: it does not if it is due later, or if another case has its turn by now.
 fn begins(span: &Span, due_ns: u64) -> bool {
     let due_at_ns = span.at_ns(due_ns).max(span.start_ns);
-    if due_at_ns > span.end_ns {
+    if due_at_ns > span.end_ns || span.start_ns == span.end_ns {
         return false;
     }
     if due_at_ns > monotonic_ns() {

@@ -85,9 +85,9 @@ impl Span {
         self.own_ns + at_ns.min(self.end_ns).saturating_sub(self.start_ns)
     }
 
-    /// Whether a call that has come due may still be begun at `at_ns`.
+    /// Whether a call that has come due may still be begun at `at_ns`; in an empty span none may.
     pub fn is_open_at(&self, at_ns: u64) -> bool {
-        at_ns < self.end_ns.saturating_add(LATE_NS)
+        self.start_ns < self.end_ns && at_ns < self.end_ns.saturating_add(LATE_NS)
     }
 
     /// When the next call of a book comes due; `None`: in this span no other does.

@@ -228,7 +228,8 @@ def _begins(span: Span, due_ns: int) -> bool:
     It does not where it is due later, or where another case has its turn by now.
     """
     due_at_ns = max(span.start_ns, span.at_ns(due_ns))
-    if due_at_ns > span.end_ns:
+    # The last span is empty: all slices are over.
+    if due_at_ns > span.end_ns or span.start_ns == span.end_ns:
         return False
     left_ns = due_at_ns - time.monotonic_ns()
     if left_ns > 0:
