@@ -97,6 +97,9 @@ class CallBook:
     Call i of the process is that of caller i modulo their number (crates/load, agenda.rs).
     """
 
+    LATE_NS: int
+    """How long after its span what has come due in it may still be begun."""
+
     def __new__(
         cls,
         rate_per_s: float,

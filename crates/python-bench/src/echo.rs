@@ -129,7 +129,7 @@ impl EchoClient {
     ) -> PyResult<()> {
         self.due_ns = py.detach(|| {
             let made = schedule(rate_per_s, arrival, 1, duration_ns, seed)?;
-            PyResult::Ok(Some(made.own_due_ns().collect()))
+            PyResult::Ok(Some(made.own_due_ns(duration_ns).collect()))
         })?;
         Ok(())
     }

@@ -16,7 +16,7 @@ use std::{net::SocketAddr, os::fd::RawFd};
 use tinygram_load::{
     messages::{CallContent as Content, RequestReader as Reader},
     rr as native,
-    schedule::{Agenda, Book},
+    schedule::{Agenda, Book, LATE_NS},
 };
 use tinygram_net::clock::monotonic_ns;
 
@@ -210,6 +210,9 @@ pub struct CallBook {
 
 #[pymethods]
 impl CallBook {
+    #[classattr]
+    const LATE_NS: u64 = LATE_NS;
+
     #[new]
     fn new(
         rate_per_s: f64,
@@ -226,7 +229,7 @@ impl CallBook {
             ));
         }
         let all = schedule(rate_per_s, arrival, 1, duration_ns, seed)?;
-        let own = all.share(first, step).own_due_ns().collect();
+        let own = all.share(first, step).own_due_ns(duration_ns).collect();
         let agenda = Agenda::new(own, callers);
         Ok(Self {
             book: Book::new(agenda.clone()),

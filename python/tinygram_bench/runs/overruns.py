@@ -26,7 +26,16 @@ _MOST_ENTERED = 0.1
 _MOST_OVERRUN = 0.1
 """Share of the slices that may reach into the next case's before a warning tells of it."""
 
-EVERY_FIGURE = ("latency", "queueing", "throughput", "call", "round_trip", "cpu", "last")
+EVERY_FIGURE = (
+    "latency",
+    "queueing",
+    "throughput",
+    "call",
+    "round_trip",
+    "start_delay",
+    "cpu",
+    "last",
+)
 """The beginnings of the names of all figures that are compared."""
 _MOST_OF_A_CORE = 0.1
 """The share of a core that an end may use in others' slices before its case is not compared."""
@@ -80,15 +89,21 @@ def _told(
     run: Run, overrun: int, entered: Sequence[Set[int]], intruders: Set[int], runs: Sequence[Run]
 ) -> Run:
     counted = {"slices_overrun": overrun, "slices_entered": sum(map(bool, entered))}
-    warnings = (*_overrun_told(overrun, len(entered)), *_entered_told(entered, intruders, runs))
+    # At a rate a backlog is in the times of all that waits in it; in a closed loop nothing waits.
+    is_open_loop = "start_delay_ns" in run.histograms
+    backlogs = ("call_", "round_trip_", "start_delay_") if is_open_loop else ("latency_", "last_")
+    warnings = (
+        *_overrun_told(overrun, len(entered), backlogs),
+        *_entered_told(entered, intruders, runs),
+    )
     return replace(run, counters={**run.counters, **counted}, warnings=(*run.warnings, *warnings))
 
 
-def _overrun_told(overrun: int, slices: int) -> Iterator[Warning]:
+def _overrun_told(overrun: int, slices: int, backlogs: tuple[str, ...]) -> Iterator[Warning]:
     late = f"in {overrun} of {slices} slices messages came after the next case's slice had begun"
     if overrun > _REGULARLY * slices:
         what = f"{late}: the load is above what this way can send, or something stops it all along"
-        yield Warning(FELL_BEHIND, what, ("latency_", "last_"))
+        yield Warning(FELL_BEHIND, what, backlogs)
     elif overrun > _MOST_OVERRUN * slices:
         what = f"{late}: the load is too high for this way, or something stopped it"
         yield Warning("slices_overrun", what)

@@ -91,6 +91,16 @@ class Slices(Value, frozen=True):
         return self.slice_ns - round(self.slice_ns * DRAINING_SHARE)
 
     @property
+    def own_ns(self) -> int:
+        """How long the case's own time is, in ns: it stands still between slices."""
+        return len(self.begins_ns) * self.slice_ns
+
+    @property
+    def measured_ns(self) -> int:
+        """The part of each slice that is measured, in ns."""
+        return self.slice_ns - self.settling_ns
+
+    @property
     def native(self) -> tuple[tuple[int, ...], int, int]:
         """The table as native code takes it."""
         return self.begins_ns, self.slice_ns, self.settling_ns

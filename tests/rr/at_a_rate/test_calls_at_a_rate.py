@@ -18,10 +18,10 @@ from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.runs.slices import Slices
 from tinygram_bench.statistics.workloads.loads import Load, load_name
 from tinygram_bench.workloads.rr.calling import RUNTIMES, Tally
-from tinygram_bench.workloads.rr.calling.at_a_rate import Diary, Made, record
+from tinygram_bench.workloads.rr.calling.at_a_rate import Diary, record
 from tinygram_bench.workloads.rr.calling.threads_callers import _begins
 from tinygram_bench.workloads.rr.cases import CONNECTIONS, RrOptions, plan_rr
-from tinygram_bench.workloads.rr.order import CallTimes, Pace, Span, Start
+from tinygram_bench.workloads.rr.order import CallTimes, Span, Start
 
 MS = 1_000_000
 RATE = 500
@@ -169,7 +169,7 @@ def test_a_rate_that_callers_cannot_make_is_told(command: Command) -> None:
     assert run["counters"]["behind_ns"] >= 300 * MS
     [told] = [each for each in run["warnings"] if each["code"] == "fell_behind"]
     assert told["figures"] == ["call_", "start_delay_"]
-    assert "this rate is above what these callers can make" in told["message"]
+    assert "this rate is above what they can make" in told["message"]
 
 
 def test_a_sweep_of_rates_says_up_to_which_a_limit_is_kept(command: Command) -> None:
@@ -233,6 +233,11 @@ def test_a_slice_has_twenty_calls_at_a_low_rate() -> None:
             ("--sweep", "size=1..9", "--server", "127.0.0.1:9"),
             "other servers are measured with --sweep rate alone",
         ),
+        (
+            ("--rate", "1", "--connections", "64", "--duration", "2min", "--lone"),
+            "leaves each of 64 connections without a call for 64s on average, and the server "
+            "closes those that are idle for 60s",
+        ),
     ],
 )
 def test_what_cannot_be_at_a_rate_is_refused(
@@ -261,7 +266,7 @@ def test_a_call_counts_from_when_it_was_due_and_time_between_slices_does_not_pas
     diary = Diary()
 
     def made(span: int, due_ns: int, called_ns: int, ended_ns: int) -> None:
-        diary.made.append(Made(span, due_ns, CallTimes(called_ns, called_ns, ended_ns)))
+        diary.note(span, due_ns, CallTimes(called_ns, called_ns, ended_ns))
 
     made(0, 20, 1_020, 1_025)  # It was due as the slice settled, and is not measured.
     made(0, 30, 1_031, 1_040)
@@ -280,9 +285,9 @@ def test_a_call_counts_from_when_it_was_due_and_time_between_slices_does_not_pas
 
 
 def test_alone_the_span_is_all_of_the_time() -> None:
-    start = Start((Span(1_000, 2_000),), Pace(1.0, "constant", 1_000, 1, (0, 1)))
+    start = Start((Span(1_000, 2_000),))
     diary = Diary()
-    diary.made.append(Made(0, 10, CallTimes(1_015, 1_017, 1_030)))
+    diary.note(0, 10, CallTimes(1_015, 1_017, 1_030))
     diary.not_begun_ns = [900]
     tally = Tally()
     record(tally, start, [diary])

@@ -41,18 +41,15 @@ pub struct Caller<'a> {
     tally: Tally,
 }
 
-/// Wait until a call is due in the span, or has been due at its start. Returns whether its caller begins it
-/// then: it does not if it is due later, or if another case has its turn by now.
+/// Wait until a call is due in the span, or until the span begins where it was due before. Returns whether
+/// its caller may begin it then.
 fn begins(span: &Span, due_ns: u64) -> bool {
     let due_at_ns = span.at_ns(due_ns).max(span.start_ns);
-    if due_at_ns > span.end_ns || span.start_ns == span.end_ns {
+    if due_at_ns > span.end_ns {
         return false;
     }
-    if due_at_ns > monotonic_ns() {
-        sleep_until_ns(due_at_ns);
-        return true;
-    }
-    monotonic_ns() < span.end_ns
+    sleep_until_ns(due_at_ns);
+    span.is_open_at(monotonic_ns())
 }
 
 /// The range of part `number` of `of` parts of a request; all parts together are the request.

@@ -146,10 +146,12 @@ impl Schedule {
         self
     }
 
-    /// When each message is due in the case's own time, in order, in nanoseconds: equal gaps begin within
-    /// the first gap.
-    pub fn own_due_ns(&self) -> impl Iterator<Item = u64> {
-        self.all_due_ns().map(|due_ns| due_ns - self.phase_ns)
+    /// When each message is due in a case's own time of `own_ns`, in order, in nanoseconds: equal gaps begin
+    /// within the first gap. What rounding puts behind that time is not due.
+    pub fn own_due_ns(&self, own_ns: u64) -> impl Iterator<Item = u64> {
+        self.all_due_ns()
+            .map(|due_ns| due_ns - self.phase_ns)
+            .take_while(move |&due_ns| due_ns <= own_ns)
     }
 
     /// How many messages the schedule holds: rate × duration, in whole bursts.
@@ -250,6 +252,18 @@ mod tests {
                 assert!(edge_ns > gap_ns / 50, "{slices_a_gap:?}: {into_ns}");
             }
         }
+    }
+
+    #[test]
+    fn what_rounding_puts_behind_a_cases_own_time_is_not_due() {
+        // 2.9 messages, rounded to 3, and the third 38 % of a gap earlier than a whole gap: in time.
+        let schedule = Schedule::new(2_900.0, Arrival::Constant, 1, 1_000_000, 0).unwrap();
+        assert_eq!(schedule.own_due_ns(1_000_000).count(), 3);
+        // 2.55 messages: the third would be due after 1.03 ms.
+        let schedule = Schedule::new(2_550.0, Arrival::Constant, 1, 1_000_000, 0).unwrap();
+        let due_ns: Vec<u64> = schedule.own_due_ns(1_000_000).collect();
+        assert_eq!((schedule.messages(), due_ns.len()), (3, 2));
+        assert_eq!(due_ns, [242_365, 634_522]);
     }
 
     #[test]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from itertools import takewhile
 from math import inf
 
 import altair as alt
+from msgspec.structs import replace
 
+from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Result, Run
 from tinygram_bench.report.charts.chart import (
     BARRED,
@@ -32,16 +34,20 @@ from tinygram_bench.statistics.workloads import WORKLOADS
 from tinygram_bench.statistics.workloads.loads import Load, way_of
 
 _SHOWN = ("p50", "p99")
-COLUMNS = {
-    "way": "way",
-    "rate_per_s": "messages per second",
-    "median": "µs",
-    "low": "low",
-    "high": "high",
-    "kept_up": "kept up",
-    **BARRED,
-}
 _ON_Y = ("low", "median", "high", "limit_us")
+
+
+def columns_of(unit: str) -> dict[str, str]:
+    """The columns of a chart. `unit`: what is due, such as messages or calls."""
+    return {
+        "way": "way",
+        "rate_per_s": f"{unit} per second",
+        "median": "µs",
+        "low": "low",
+        "high": "high",
+        "kept_up": "kept up",
+        **BARRED,
+    }
 
 
 def rate_charts(result: Result) -> Iterator[Chart]:
@@ -64,7 +70,8 @@ def rate_charts(result: Result) -> Iterator[Chart]:
                     f"-{at + 1}" if len(loads) > 1 else ""
                 )
                 chosen = tuple(series[label] for label in shown)
-                yield _chart(name, names[load], (said, what), rows, chosen, limit_us)
+                columns = columns_of(WORKLOADS[load.workload].unit)
+                yield _chart(name, names[load], (said, what), columns, rows, chosen, limit_us)
 
 
 def _by_load(result: Result) -> dict[Load, list[list[Entrant]]]:
@@ -80,9 +87,9 @@ def _by_load(result: Result) -> dict[Load, list[list[Entrant]]]:
     return {load: [*ways.values()] for load, ways in found.items() if len(rates[load]) > 1}
 
 
-def _failed_at(result: Result) -> dict[tuple[Load, str], float]:
-    """Load without its rate, and way → the lowest rate at which it failed in all rounds."""
-    found: dict[tuple[Load, str], float] = {}
+def _failed_at(result: Result) -> dict[Hashable, float]:
+    """Way → the lowest rate at which it failed in all rounds."""
+    found: dict[Hashable, float] = {}
     for summary in result.summaries:
         rate_per_s = summary.case.rate_per_s
         if rate_per_s is not None and summary.failed_rounds and not summary.rounds:
@@ -91,8 +98,11 @@ def _failed_at(result: Result) -> dict[tuple[Load, str], float]:
     return found
 
 
-def _way(case: Case) -> tuple[Load, str]:
-    return without_rate(Load.of(case)), way_of(case)
+def _way(case: Case) -> Hashable:
+    """A key that is equal for the cases of a way that differ in their rate alone."""
+    asked = case.parameters
+    calling = replace(asked, slice_ns=None) if isinstance(asked, RrParameters) else None
+    return without_rate(Load.of(case)), way_of(case), calling
 
 
 def _behind_in(runs: Iterable[Run]) -> frozenset[str]:
@@ -106,7 +116,7 @@ def _behind_in(runs: Iterable[Run]) -> frozenset[str]:
 def _rows(
     way: list[Entrant],
     figure: str,
-    failed_at: dict[tuple[Load, str], float],
+    failed_at: dict[Hashable, float],
     behind: frozenset[str],
 ) -> Iterator[Row]:
     by_rate = sorted(way, key=lambda each: each.case.rate_per_s or 0)
@@ -133,19 +143,20 @@ def _chart(
     name: str,
     where: str,
     said: tuple[str, str],
+    columns: dict[str, str],
     rows: tuple[Row, ...],
     series: tuple[Series, ...],
     limit_us: float | None,
 ) -> Chart:
-    (percentile, what), columns = said, COLUMNS
+    percentile, what = said
     if limit_us is not None:
         rows = tuple({**row, "limit_us": limit_us} for row in rows)
-        columns = {**COLUMNS, "limit_us": "limit"}
+        columns = {**columns, "limit_us": "limit"}
 
     def draw(data: alt.InlineData) -> Drawing:
         y = Scale.logarithmic("µs", rows, *(name for name in _ON_Y if name in columns))
         base = alt.Chart(data, height=340).encode(
-            x=Scale.logarithmic("messages per second", rows, "rate_per_s").x("rate_per_s"),
+            x=Scale.logarithmic(columns["rate_per_s"], rows, "rate_per_s").x("rate_per_s"),
             y=y.y("median"),
             color=series_colour(series),
         )

@@ -19,15 +19,26 @@ _MOST_TOLD = 6
 
 
 def sentences_on(swept: Swept) -> tuple[str, ...]:
-    """Two sentences: on the limit, or where none was given on knees; and on crossovers.
+    """Sentences on the limit, or where none was given on knees; and on crossovers.
 
-    There is a third one where figures are in doubt.
+    There are more where ways rested between slices, and where figures are in doubt.
     """
     if not any(values for curve in swept.curves for values in curve.rounds):
         return ("Nothing was measured.",)
     limit = swept.sweep.limit
     first = _knees(swept) if limit is None else _sustained(swept, limit)
-    return (first, _crossovers(swept), *_in_doubt(swept))
+    return (first, _crossovers(swept), *_rested(swept), *_in_doubt(swept))
+
+
+def _rested(swept: Swept) -> tuple[str, ...]:
+    """What a limit in slices does not say: a backlog may cool down while others have turns."""
+    has_slices = any(case.parameters.slice_ns for curve in swept.curves for case in curve.cases)
+    if swept.sweep.limit is None or not has_slices:
+        return ()
+    return (
+        "Each way rested while others had their turns: what it sustains without such pauses may be "
+        "less, and --lone measures that.",
+    )
 
 
 def _in_doubt(swept: Swept) -> tuple[str, ...]:

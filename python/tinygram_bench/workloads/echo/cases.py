@@ -8,7 +8,6 @@ from itertools import product
 from pathlib import Path
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from tinygram.strategies import Strategy
 from tinygram_bench.host.packages import missing_for_tls
@@ -131,7 +130,7 @@ def plan_echo(options: EchoOptions) -> Plan:
     cases, unavailable = parted(asked, missing)
     if options.takes_turns and options.slice_ns is None:
         cases = tuple(in_turns(cases, least_message_ns))
-    return Plan(tuple(map(_in_whole_slices, cases)), options.rounds, options.seed, unavailable)
+    return Plan(cases, options.rounds, options.seed, unavailable)
 
 
 def missing(case: Case) -> str | None:
@@ -161,15 +160,6 @@ def least_message_ns(case: Case) -> float:
     """The least ns from one message of a case to the next; a slice has twenty of them."""
     due_ns = 0.0 if case.rate_per_s is None else 1e9 / case.rate_per_s
     return max(due_ns, in_flight_ns(case))
-
-
-def _in_whole_slices(case: Case) -> Case:
-    """The case, whose messages, if they have a rate, are due in its slices and not after them."""
-    asked = EchoParameters.of(case)
-    if case.rate_per_s is None or asked.slice_ns is None or asked.duration_ns is None:
-        return case
-    whole_ns = max(1, asked.duration_ns // asked.slice_ns) * asked.slice_ns
-    return replace(case, parameters=replace(asked, duration_ns=whole_ns))
 
 
 def warm_up_messages(message_bytes: int, in_flight: int) -> int:

@@ -46,7 +46,7 @@ def _exchange(order: ClientOrder, orders: Orders) -> None:
     warm_up_records = 0 if encrypted is None else encrypted.records
     pace = order.pace
     if pace is not None:
-        client.keep_to(pace.rate_per_s, pace.arrival, pace.duration_ns, pace.seed)
+        client.keep_to(pace.rate_per_s, pace.arrival, order.own_ns or 0, pace.seed)
     orders.say(Ready())
     in_slices = None
     if order.slices is None:

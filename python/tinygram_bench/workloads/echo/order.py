@@ -42,14 +42,10 @@ class ServerOrder(Value, frozen=True):
 
 
 class Pace(Value, frozen=True):
-    """When messages are due: `rate_per_s` of all workers together, in turn.
-
-    `duration_ns`: how long the case's own time is.
-    """
+    """When messages are due: `rate_per_s` of all workers together, in turn."""
 
     rate_per_s: float
     arrival: str
-    duration_ns: int
     seed: int
 
 
@@ -81,6 +77,11 @@ class ClientOrder(Value, frozen=True):
     slices: Slices | None = None
     certificate: str | None = None
     pace: Pace | None = None
+
+    @property
+    def own_ns(self) -> int | None:
+        """How long the case's own time is, in ns; None: until so many messages came back."""
+        return self.duration_ns if self.slices is None else self.slices.own_ns
 
 
 class InSlices(Value, frozen=True):

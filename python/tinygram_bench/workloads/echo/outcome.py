@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from msgspec import Struct
 
 from tinygram_bench.model.parameters import EchoParameters
 from tinygram_bench.model.result import Case, Run, Warning
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.runs.slice_figures import Values, slices_told
-from tinygram_bench.statistics.recurring import FELL_BEHIND
 from tinygram_bench.tls.contexts import RECORD_OVERHEAD_BYTES
+from tinygram_bench.workloads.echo.cases import in_flight_ns
 from tinygram_bench.workloads.echo.order import ClientOrder, Report
 from tinygram_bench.workloads.echo.slices import Sliced, figures_of, slice_counters
 from tinygram_bench.workloads.warnings import (
-    MOST_BEHIND,
     host_network_told,
+    late_told,
     retransmits_told,
     shares_core,
     strangers_told,
@@ -144,7 +142,11 @@ def _warnings(
         )
     if order.pace is not None:
         # How many are in flight is what the load makes it.
-        warnings.extend(_behind_told(asked.duration_ns or 0, counters))
+        limit = "what the server can answer with so many in flight"
+        own_ns = order.own_ns or 0
+        drained_ns = _known(counters, "run_time_ns") - own_ns - in_flight_ns(case)
+        is_alone = order.slices is None
+        warnings.extend(late_told(case, counters, own_ns, drained_ns if is_alone else 0, limit))
         return warnings
     in_flight, most = _in_flight(counters), order.workers * order.depth
     if in_flight < _LEAST_IN_FLIGHT * most:
@@ -158,18 +160,6 @@ def _warnings(
             )
         )
     return warnings
-
-
-def _behind_told(own_ns: int, counters: dict[str, int | None]) -> Iterator[Warning]:
-    behind_ns = _known(counters, "behind_ns")
-    if behind_ns > MOST_BEHIND * own_ns:
-        yield Warning(
-            FELL_BEHIND,
-            f"{_known(counters, 'messages_not_begun')} messages could not be sent before the run "
-            f"ended, the first of them {behind_ns / 1e6:.1f} ms after it was due: this rate is "
-            "above what the server can answer with so many in flight, or something stopped it",
-            ("round_trip_", "start_delay_"),
-        )
 
 
 def _limit_of_client(case: Case, counters: dict[str, int | None]) -> str | None:

@@ -132,7 +132,7 @@ class Echo(TakesTurns):
             client=turn.link.client if is_ours else Known(),
             slices=slices,
             certificate=turn.stage.certificate() if asked.tls else None,
-            pace=_pace(case, arrival_seed(self.seed, turn.round, generator=0), slices),
+            pace=_pace(case, arrival_seed(self.seed, turn.round, generator=0)),
         )
 
 
@@ -151,14 +151,11 @@ class _Warm(Struct, frozen=True):
     used: ServerUsed
 
 
-def _pace(case: Case, seed: int, slices: Slices | None) -> Pace | None:
-    """When the messages of a case with a rate are due in its own time."""
+def _pace(case: Case, seed: int) -> Pace | None:
+    """When the messages of a case with a rate are due."""
     if case.rate_per_s is None:
         return None
-    own_ns = EchoParameters.of(case).duration_ns or 0
-    if slices is not None:
-        own_ns = len(slices.begins_ns) * slices.slice_ns
-    return Pace(case.rate_per_s, str(case.arrival), own_ns, seed)
+    return Pace(case.rate_per_s, str(case.arrival), seed)
 
 
 def _warmed_up(turn: Turn, address: Address, order: ClientOrder) -> _Warm:

@@ -42,8 +42,7 @@ def found_in_slices(client: _native.EchoClient, order: ClientOrder) -> InSlices:
 def _per_slice(order: ClientOrder, slices: Slices) -> float:
     """How many round trips a slice has, or has at least; the same for all cases of the load."""
     if order.pace is not None:
-        measured_s = (slices.slice_ns - slices.settling_ns) / 1e9
-        return max(1.0, order.pace.rate_per_s * measured_s)
+        return max(1.0, order.pace.rate_per_s * slices.measured_ns / 1e9)
     # This fits the shortest slice that the link permits, and a slow server.
     measured_s = (slices.open_ns - slices.settling_ns) / 1e9
     return min(LEAST_MESSAGES * order.workers * order.depth, _SLOW_PER_S * measured_s)

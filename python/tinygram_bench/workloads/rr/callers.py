@@ -1,6 +1,7 @@
 """A process of callers, `tg-callers`: it gets ready, says so, calls when told, and reports.
 
-For each `CallOrder` it answers `Warm`, takes a `Start`, and answers a `Report` (order.py).
+For each `CallOrder` it answers `Warm`, takes a `Start`, and answers a `Report` (order.py). At a
+rate it takes a `Pace` before the `Start`, and answers `Ready` when it knows when its calls are due.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ import resource
 
 from tinygram_bench import _native
 from tinygram_bench.host.descriptors import raise_descriptor_limit
-from tinygram_bench.processes.orders import Orders, carry_out
+from tinygram_bench.processes.orders import Orders, Ready, carry_out
 from tinygram_bench.workloads.rr.calling import CallError, prepared
-from tinygram_bench.workloads.rr.order import CallOrder, Report, Start, Warm
+from tinygram_bench.workloads.rr.order import CallOrder, Pace, Report, Start, Warm
 
 
 def main() -> int:
@@ -31,11 +32,18 @@ def _call(order: CallOrder, orders: Orders) -> None:
     gc.collect()
     gc.freeze()
     orders.say(Warm(callers.warm_up_call_ns))
+    book = None
+    if order.is_at_a_rate:
+        pace = orders.hear(Pace)
+        if pace is None:
+            return
+        book = pace.book(order.callers)
+        orders.say(Ready())
     start = orders.hear(Start)
     if start is None:
         return
     before = resource.getrusage(resource.RUSAGE_SELF)
-    tally = callers.run(start)
+    tally = callers.run(start, book)
     after = resource.getrusage(resource.RUSAGE_SELF)
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     counters = tally.counters() | {

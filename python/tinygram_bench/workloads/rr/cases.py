@@ -130,7 +130,7 @@ def least_call_ns(case: Case, clients: int = 1) -> float:
     between_ns = 0.0
     if case.rate_per_s is not None:
         callers = RrParameters.of(case).callers_per_process
-        between_ns = 1e9 / (case.rate_per_s * (callers // clients / callers))
+        between_ns = 1e9 / (case.rate_per_s * max(1, callers // clients) / callers)
     return max(between_ns, parse_link(case.link).rtt_ns)
 
 

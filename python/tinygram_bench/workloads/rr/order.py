@@ -40,7 +40,8 @@ class CallOrder(Value, frozen=True):
 
     `depth`: requests in flight on a shared connection. `checks_replies`: whether the bytes of a
     reply are compared, or any will do. `client`: how its connections are known. `certificate`: the
-    one that the server must show; None: nothing is encrypted.
+    one that the server must show; None: nothing is encrypted. `is_at_a_rate`: a `Pace` follows the
+    warm-up; otherwise callers call again and again.
     """
 
     host: str
@@ -61,6 +62,7 @@ class CallOrder(Value, frozen=True):
     client: Known = Known()
     certificate: str | None = None
     implementation: str = "stdlib"
+    is_at_a_rate: bool = False
 
     @property
     def is_nodelay(self) -> bool:
@@ -92,6 +94,10 @@ class Span(Value, frozen=True):
     def native(self) -> tuple[int, int | None, int, int | None, int]:
         """The span as native callers take it."""
         return self.start_ns, self.settled_ns, self.end_ns, self.calls, self.own_ns
+
+    def is_open_at(self, at_ns: int) -> bool:
+        """Whether a call that has come due may be begun then; in an empty span none may."""
+        return self.start_ns < self.end_ns and at_ns < self.end_ns + CallBook.LATE_NS
 
     def at_ns(self, own_ns: int) -> int:
         """When a moment of the case's own time comes; of an earlier slice, before the start."""
@@ -138,13 +144,9 @@ class Pace(Value, frozen=True):
 
 
 class Start(Value, frozen=True):
-    """The spans in which callers call: one, or a slice each and then an empty one.
-
-    `pace`: when their calls are due; None: they call again and again.
-    """
+    """The spans in which callers call: one, or a slice each and then an empty one."""
 
     spans: tuple[Span, ...]
-    pace: Pace | None = None
 
     @property
     def start_ns(self) -> int:
@@ -173,7 +175,7 @@ class Start(Value, frozen=True):
             for number, begin in enumerate(begins_ns)
         ]
         over_ns = start_ns + slices.over_ns
-        over = Span(over_ns, over_ns, calls=0, own_ns=len(of_slices) * slices.slice_ns)
+        over = Span(over_ns, over_ns, calls=0, own_ns=slices.own_ns)
         return cls((*of_slices, over))
 
 

@@ -100,7 +100,7 @@ def _per_slice(case: Case, slices: Slices) -> float:
     """How many measured calls a slice has, or has at least; the same for all cases of a load."""
     if case.rate_per_s is None:
         return LEAST_MESSAGES
-    return max(1.0, case.rate_per_s * (slices.slice_ns - slices.settling_ns) / 1e9)
+    return max(1.0, case.rate_per_s * slices.measured_ns / 1e9)
 
 
 def _in_slices(

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from tinygram_bench._native import CallContent
 from tinygram_bench.host.network import Network
@@ -17,7 +15,7 @@ from tinygram_bench.links import parse_link
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Plan
 from tinygram_bench.processes.children import Child
-from tinygram_bench.processes.orders import End
+from tinygram_bench.processes.orders import End, Ready
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.runs.stage import Address, Turn
@@ -72,10 +70,11 @@ class Rr(TakesTurns):
         """Have all callers call from a common start."""
         assert address is not None, "there is always a server"
         self._warm_up(turn, address)
+        self._tell_pace(turn, self.own_ns(turn.case))
         ready = _Ready.now(turn)
         start = Start((_span(turn.case),))
-        own_ns = RrParameters.of(turn.case).duration_ns or 0
-        self._tell_start(turn, start, own_ns, _callers(turn))
+        for process in _callers(turn):
+            process.tell(start)
         return _collected(turn, start, ready)
 
     def own_ns(self, case: Case) -> int:
@@ -92,14 +91,15 @@ class Rr(TakesTurns):
 
     def warmed_up(self, turn: Turn, _address: Address | None, slices: Slices) -> Waiting:
         """All callers have warmed up already; they wait for their slices."""
+        self._tell_pace(turn, slices.own_ns)
         ready = _Ready.now(turn)
         callers = _callers(turn)
         starts: list[Start] = []
 
         def begin(at_ns: int) -> None:
             starts.append(Start.in_slices(at_ns, slices))
-            own_ns = len(slices.begins_ns) * slices.slice_ns
-            self._tell_start(turn, starts[0], own_ns, callers)
+            for process in callers:
+                process.tell(starts[0])
 
         return Waiting(
             tuple(process.worker.pid for process in callers),
@@ -109,18 +109,19 @@ class Rr(TakesTurns):
             collect=lambda used: _collected(turn, starts[0], ready, slices, used),
         )
 
-    def _tell_start(self, turn: Turn, start: Start, own_ns: int, callers: Sequence[Child]) -> None:
-        """Tell all processes when to call; at a rate, each has its share of the calls.
+    def _tell_pace(self, turn: Turn, own_ns: int) -> None:
+        """At a rate, tell each process when its share of the calls is due, before the start.
 
         `own_ns`: how long the case's own time is.
         """
         rate_per_s, arrival = turn.case.rate_per_s, str(turn.case.arrival)
+        if rate_per_s is None:
+            return
         seed = arrival_seed(self.seed, turn.round, self._generator)
+        callers = _callers(turn)
         for number, process in enumerate(callers):
-            pace = None
-            if rate_per_s is not None:
-                pace = Pace(rate_per_s, arrival, own_ns, seed, (number, len(callers)))
-            process.tell(replace(start, pace=pace))
+            process.tell(Pace(rate_per_s, arrival, own_ns, seed, (number, len(callers))))
+        turn.hear_all(callers, Ready)
 
     def _warm_up(self, turn: Turn, address: Address) -> int:
         """Have all callers connect and warm up; return about how long a call took, in ns."""
@@ -197,6 +198,7 @@ class Rr(TakesTurns):
             client=turn.link.client,
             certificate=_certificate(turn),
             implementation=case.implementation,
+            is_at_a_rate=case.rate_per_s is not None,
         )
 
 

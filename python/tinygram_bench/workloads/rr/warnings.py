@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
+from tinygram_bench.links import parse_link
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Warning
 from tinygram_bench.runs.slice_figures import slices_told
-from tinygram_bench.statistics.recurring import FELL_BEHIND
-from tinygram_bench.workloads.warnings import MOST_BEHIND, host_network_told, strangers_told
+from tinygram_bench.workloads.warnings import host_network_told, late_told, strangers_told
 
 LEAST_IN_FLIGHT = 0.9
 """The least share of callers in a call: by Little's law, rate × mean time of a call with
@@ -57,19 +57,24 @@ def warnings_of(
         )
     overflows = counters.get("kernel_ListenOverflows")
     if overflows:
+        # At a rate the time of a call includes connecting for it.
+        connects = case.rate_per_s is not None and asked.connections == "per-request"
         warnings.append(
             Warning(
                 "listen_overflows",
                 f"the server's backlog overflowed {overflows} times: connect times are those of "
                 "sending the SYN again, a second later and more",
-                ("connect_",),
+                ("connect_", "call_", "start_delay_") if connects else ("connect_",),
             )
         )
     warnings.extend(
         slices_told(asked.duration_ns or 0, dict(counters), "the callers", "the server")
     )
     if case.rate_per_s is not None:
-        warnings.extend(_behind_told(asked.duration_ns or 0, counters))
+        own_ns = asked.duration_ns or 0
+        warnings.extend(
+            late_told(case, counters, own_ns, _drained_ns(case, counters), "what they can make")
+        )
         return tuple(warnings)
     share = _share_in_calls(counters)
     if share is not None and share < LEAST_IN_FLIGHT:
@@ -84,16 +89,12 @@ def warnings_of(
     return tuple(warnings)
 
 
-def _behind_told(own_ns: int, counters: Mapping[str, int | None]) -> Iterator[Warning]:
-    behind_ns = counters.get("behind_ns") or 0
-    if behind_ns > MOST_BEHIND * own_ns:
-        yield Warning(
-            FELL_BEHIND,
-            f"{counters.get('calls_not_begun')} calls could not be begun before the run ended, the "
-            f"first of them {behind_ns / 1e6:.1f} ms after it was due: this rate is above what "
-            "these callers can make, or something stopped them",
-            ("call_", "start_delay_"),
-        )
+def _drained_ns(case: Case, counters: Mapping[str, int | None]) -> int:
+    """How long after the end of a run that was alone its last reply came, beyond a round trip."""
+    if "slices" in counters:
+        return 0
+    over_ns = RrParameters.of(case).duration_ns or 0
+    return (counters["run_time_ns"] or 0) - over_ns - parse_link(case.link).rtt_ns
 
 
 def _share_in_calls(counters: Mapping[str, int | None]) -> float | None:

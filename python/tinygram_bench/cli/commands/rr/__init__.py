@@ -22,10 +22,10 @@ from tinygram_bench.cli.bounds import (
 )
 from tinygram_bench.cli.commands.cluster import asked as cluster_asked
 from tinygram_bench.cli.commands.rr.bounds import (
-    MOST_CALLS,
     check_backlogs,
     check_callers,
     check_cross_check,
+    check_due,
     check_unchecked,
     cross_checked,
     processes_of_callers,
@@ -38,7 +38,6 @@ from tinygram_bench.cli.sweep import (
     SWEEP_DURATION_NS,
     LimitOption,
     asked_sweep,
-    check_schedules,
     check_swept,
     planned_at,
     rates_asked,
@@ -359,7 +358,7 @@ def rr(
     manner = options.manner(quiet, published, notes, awake, wait, far, on_cluster)
 
     def plan_of(options: RrOptions) -> Plan:
-        plan = check_schedules(plan_rr(options), MOST_CALLS, slice)
+        plan = check_due(plan_rr(options), slice)
         return plan if on_cluster is None else cluster_asked.checked(plan, on_cluster.clients)
 
     if swept is not None:

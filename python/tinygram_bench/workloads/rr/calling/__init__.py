@@ -1,7 +1,7 @@
 """Callers: a file per runtime. To add one, write a module with `Callers`, and a line in RUNTIMES.
 
-`Callers(order, content)` connects and warms up; its `run(start)` calls and returns a Tally. Both
-raise CallError or OSError.
+`Callers(order, content)` connects and warms up; its `run(start, book)` calls and returns a Tally.
+Both raise CallError or OSError.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Protocol, cast
 
 from msgspec import Struct, field
 
-from tinygram_bench._native import CallContent, Histogram
+from tinygram_bench._native import CallBook, CallContent, Histogram
 from tinygram_bench.host.network.connections import unconnected_socket
 from tinygram_bench.model.strategies import IO_URING
 from tinygram_bench.tls.contexts import client_context
@@ -198,8 +198,11 @@ class Callers(Protocol):
     def warm_up_call_ns(self) -> int:
         """The mean time of a call in the warm-up, in ns; 0 where there was none."""
 
-    def run(self, start: Start) -> Tally:
-        """Let the callers call; return what they found. Raises CallError or OSError."""
+    def run(self, start: Start, book: CallBook | None) -> Tally:
+        """Let the callers call; return what they found. Raises CallError or OSError.
+
+        `book`: when their calls are due; None: they call again and again.
+        """
 
 
 def prepared(order: CallOrder, content: CallContent) -> Callers:

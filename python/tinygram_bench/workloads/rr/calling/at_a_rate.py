@@ -7,32 +7,35 @@ omission).
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tinygram_bench.workloads.rr.calling import Tally
 from tinygram_bench.workloads.rr.order import CallTimes, SliceTally, Start
-
-
-class Made(NamedTuple):
-    """A call that was made: the number of the span in which it began, and when it was due.
-
-    `due_ns`: in ns of the case's own time.
-    """
-
-    span: int
-    due_ns: int
-    times: CallTimes
 
 
 class Diary:
     """What one caller did at a rate."""
 
     def __init__(self) -> None:
-        self.made: list[Made] = []
+        # A flat array: objects of each call would be more to collect, while others are timed.
+        self._made = array("q")
         self.not_begun_ns: Sequence[int] = ()
-        """When the calls were due that it could not begin."""
+        """When the calls were due that it could not begin, in ns of the case's own time."""
+
+    def note(self, span: int, due_ns: int, times: CallTimes) -> None:
+        """A call was made. `span`: the number of the one in which it began.
+
+        `due_ns`: when it was due, in ns of the case's own time.
+        """
+        self._made.extend((span, due_ns, *times))
+
+    def made(self) -> Iterator[tuple[int, int, CallTimes]]:
+        """The calls that were made: span, `due_ns`, and times."""
+        values = iter(self._made)
+        for span, due_ns, *times in zip(values, values, values, values, values, strict=True):
+            yield span, due_ns, CallTimes(*times)
 
 
 def record(tally: Tally, start: Start, diaries: Iterable[Diary]) -> None:
@@ -61,7 +64,7 @@ def _record(tally: Tally, start: Start, diary: Diary, slices: Sequence[_Slice]) 
     spans = start.spans
     on_due = _recorder(tally, start, slices)
     ends_ns = [span.end_ns for span in spans]
-    for number, due_ns, (called_ns, begun_ns, ended_ns) in diary.made:
+    for number, due_ns, (called_ns, begun_ns, ended_ns) in diary.made():
         due_at_ns = spans[number].at_ns(due_ns)
         tally.count(begun_ns, ended_ns)
         ends_ns[number] = max(ends_ns[number], ended_ns)

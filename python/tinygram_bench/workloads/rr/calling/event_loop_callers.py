@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
-from tinygram_bench._native import Admission, CallContent
+from tinygram_bench._native import Admission, CallBook, CallContent
 from tinygram_bench.host.network.connections import INTRODUCTION_LIMIT_NS
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.tls.certificates import SERVER_NAME
@@ -35,8 +35,8 @@ from tinygram_bench.workloads.rr.calling import (
     short_reply,
     unconnected,
 )
-from tinygram_bench.workloads.rr.calling.at_a_rate import Diary, Made, record
-from tinygram_bench.workloads.rr.calling.event_loop_desk import Desk, until
+from tinygram_bench.workloads.rr.calling.at_a_rate import Diary, record
+from tinygram_bench.workloads.rr.calling.event_loop_desk import Desk
 from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, Span, Start
 
 _Act = Coroutine[Any, Any, None]
@@ -64,13 +64,13 @@ class Callers:
     def warm_up_call_ns(self) -> int:
         return sum(caller.warm_up_call_ns for caller in self._callers) // len(self._callers)
 
-    def run(self, start: Start) -> Tally:
+    def run(self, start: Start, book: CallBook | None) -> Tally:
         """Let the callers call; return their results. Raises CallError or OSError."""
-        if start.pace is None:
+        if book is None:
             _run(self._runner, self._call(start))
             self._tally.record_slices(caller.in_slices for caller in self._callers)
         else:
-            _run(self._runner, self._call_at_a_rate(start))
+            _run(self._runner, self._call_at_a_rate(start, book))
             record(self._tally, start, (caller.diary for caller in self._callers))
         if self._line is not None:
             self._tally.connect.record(self._line.connect_ns)
@@ -101,15 +101,15 @@ class Callers:
     async def _call(self, start: Start) -> None:
         await _together(self._callers, lambda caller: caller.run(start))
 
-    async def _call_at_a_rate(self, start: Start) -> None:
-        desk = Desk(start, len(self._callers))
+    async def _call_at_a_rate(self, start: Start, book: CallBook) -> None:
+        desk = Desk(start, book, len(self._callers))
         numbers = {caller: number for number, caller in enumerate(self._callers)}
         async with asyncio.TaskGroup() as group:
             for caller, number in numbers.items():
                 group.create_task(caller.run_at_a_rate(desk, number))
             group.create_task(desk.run())
         for caller, number in numbers.items():
-            caller.diary.not_begun_ns = desk.book.not_begun(number)
+            caller.diary.not_begun_ns = book.not_begun(number)
 
 
 async def _together(callers: Iterable[Caller], act: Callable[[Caller], _Act]) -> None:
@@ -189,7 +189,7 @@ class Caller:
         """Call again and again in each span, until its time or its number of calls is over."""
         now_ns = 0
         for span in start.spans:
-            await until(span.start_ns)
+            await _until(span.start_ns)
             calls: list[CallTimes] = []
             # Later than its start where a call of the previous span has lasted until now.
             arrived_ns = now_ns = max(span.start_ns, now_ns)
@@ -211,7 +211,7 @@ class Caller:
         """Make each call when it is due, or when the one before has its reply."""
         while (due_ns := await desk.next_call(number)) is not None:
             span = desk.span
-            self.diary.made.append(Made(span, due_ns, await self._call()))
+            self.diary.note(span, due_ns, await self._call())
 
     async def _connected(self) -> Connection:
         connection = await connected(self._order)
@@ -333,6 +333,13 @@ async def connected(order: CallOrder) -> Connection:
     # Event loops have switched TCP_NODELAY on.
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, order.is_nodelay)
     return Connection(sock, reader, writer, connect_ns)
+
+
+async def _until(at_ns: int) -> None:
+    """Sleep until `at_ns`: uvloop's timers count ms, and may ring up to one too early."""
+    while (left_ns := at_ns - time.monotonic_ns()) > 0:
+        await asyncio.sleep(left_ns / 1e9)
+    await asyncio.sleep(0)
 
 
 async def received(reader: asyncio.StreamReader, index: int, length: int) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinygram_bench._native import CallContent, RrCallers
+from tinygram_bench._native import CallBook, CallContent, RrCallers
 from tinygram_bench.model.strategies import IO_URING
 from tinygram_bench.workloads.rr.calling import Tally
 from tinygram_bench.workloads.rr.order import CallOrder, SliceTally, Start
@@ -15,7 +15,6 @@ class Callers:
 
     def __init__(self, order: CallOrder, content: CallContent) -> None:
         """Connect and warm up. Raises OSError."""
-        self._number = order.callers
         self._callers = RrCallers(
             content,
             host=order.host,
@@ -36,10 +35,9 @@ class Callers:
     def warm_up_call_ns(self) -> int:
         return self._callers.warm_up_call_ns
 
-    def run(self, start: Start) -> Tally:
+    def run(self, start: Start, book: CallBook | None) -> Tally:
         """Let the callers call; return what they found. Raises OSError."""
         spans = [span.native for span in start.spans]
-        book = None if start.pace is None else start.pace.book(self._number)
         counters, histograms, slices = self._callers.run(spans, book)
         found = [SliceTally(*each) for each in slices]
         named: dict[str, Any] = dict(histograms) | dict(counters)

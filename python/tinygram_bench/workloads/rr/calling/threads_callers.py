@@ -5,10 +5,9 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 
-from tinygram_bench._native import CallContent, set_exact_timers
+from tinygram_bench._native import CallBook, CallContent, set_exact_timers
 from tinygram_bench.host.network.connections import introduce
 from tinygram_bench.tls.certificates import SERVER_NAME
 from tinygram_bench.tls.contexts import check_agreed
@@ -24,7 +23,7 @@ from tinygram_bench.workloads.rr.calling import (
     short_reply,
     unconnected,
 )
-from tinygram_bench.workloads.rr.calling.at_a_rate import Diary, Made, record
+from tinygram_bench.workloads.rr.calling.at_a_rate import Diary, record
 from tinygram_bench.workloads.rr.calling.threads_shared import SharedLine
 from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, Span, Start
 
@@ -70,10 +69,9 @@ class Callers:
         calls = len(self._callers) * self._order.warm_up_calls
         return sum(caller.warm_up_ns for caller in self._callers) // calls if calls else 0
 
-    def run(self, start: Start) -> Tally:
+    def run(self, start: Start, book: CallBook | None) -> Tally:
         """Let the callers call; return their results. Raises CallError or OSError."""
-        if start.pace is not None:
-            book = start.pace.book(len(self._callers))
+        if book is not None:
             for number, caller in enumerate(self._callers):
                 caller.due_ns = book.of(number)
         self._start = start
@@ -110,7 +108,7 @@ class Callers:
         self._has_started.wait()
         if self._start is None:
             return
-        act = caller.run if self._start.pace is None else caller.run_at_a_rate
+        act = caller.run if caller.due_ns is None else caller.run_at_a_rate
         try:
             self._tallies.append(act(self._start, lambda: bool(self._failures)))
         except _FAILURES as failure:
@@ -131,8 +129,8 @@ class Caller:
         self._index = 0
         self._calls = 0
         self.warm_up_ns = 0
-        self.due_ns: Sequence[int] = ()
-        """At a rate: when its calls are due, in ns of the case's own time."""
+        self.due_ns: Sequence[int] | None = None
+        """When its calls are due, in ns of the case's own time; None: without a rate."""
         self._is_per_request = order.connections == "per-request"
         self._tally = Tally()
 
@@ -178,12 +176,14 @@ class Caller:
     def run_at_a_rate(self, start: Start, is_stopped: Callable[[], bool]) -> Tally:
         """Make each call when it is due, or when the one before has its reply; the results."""
         set_exact_timers(True)
-        diary, due_ns = Diary(), deque(self.due_ns)
+        diary, due_ns = Diary(), self.due_ns or ()
+        made = 0
         for number, span in enumerate(start.spans):
-            while due_ns and not is_stopped() and _begins(span, due_ns[0]):
-                diary.made.append(Made(number, due_ns.popleft(), self._call()))
+            while made < len(due_ns) and not is_stopped() and _begins(span, due_ns[made]):
+                diary.note(number, due_ns[made], self._call())
+                made += 1
         time.sleep(max(0.0, (start.spans[-1].start_ns - time.monotonic_ns()) / 1e9))
-        diary.not_begun_ns = due_ns
+        diary.not_begun_ns = due_ns[made:]
         record(self._tally, start, [diary])
         return self._tally
 
@@ -223,19 +223,17 @@ class Caller:
 
 
 def _begins(span: Span, due_ns: int) -> bool:
-    """Wait until a call is due in the span, or has been due at its start; whether it begins then.
+    """Wait until a call is due in the span, or until the span begins where it was due before.
 
-    It does not where it is due later, or where another case has its turn by now.
+    Returns whether its caller may begin it then.
     """
     due_at_ns = max(span.start_ns, span.at_ns(due_ns))
-    # The last span is empty: all slices are over.
-    if due_at_ns > span.end_ns or span.start_ns == span.end_ns:
+    if due_at_ns > span.end_ns:
         return False
     left_ns = due_at_ns - time.monotonic_ns()
     if left_ns > 0:
         time.sleep(left_ns / 1e9)
-        return True
-    return time.monotonic_ns() < span.end_ns
+    return span.is_open_at(time.monotonic_ns())
 
 
 def connected(order: CallOrder) -> tuple[socket.socket, int]:
