@@ -61,6 +61,19 @@ def test_a_latency_that_stops_falling_is_no_latency_that_rises() -> None:
     assert knees.startswith("Median latency falls less from its knee on: loop/cork at 40 µs")
 
 
+def test_a_limit_in_slices_is_said_to_be_one_with_rests() -> None:
+    limit = Limit("latency_p99_us", 1_000.0)
+    curve = curve_of("cork", (10.0,) * 5)
+    in_slices = tuple(
+        replace(case, parameters=replace(case.parameters, slice_ns=20_000_000))
+        for case in curve.cases
+    )
+    sliced = replace(curve, cases=in_slices)
+    (_, _, rested) = told("latency_p99_us", sliced, limit=limit)
+    assert rested.startswith("Each way rested while others had their turns")
+    assert len(told("latency_p99_us", sliced)) == len(told("latency_p99_us", curve)) == 2
+
+
 def test_what_falls_behind_is_not_said_to_keep_to_the_limit() -> None:
     limit = Limit("latency_p99_us", 1_000.0)
     (kept, _) = told(

@@ -29,6 +29,19 @@ def reports(calls: int, call_ns: int) -> list[Report]:
     return [report(calls, call_ns, callers=4), report(calls, call_ns, callers=4)]
 
 
+def at_a_rate(connections: str) -> Case:
+    """A case of native callers at 1,000 calls/s, for a second."""
+    options = RrOptions(
+        runtimes=("native",),
+        connections=(connections,),
+        processes=1,
+        callers=4,
+        placement="none",
+        rates_per_s=(1_000.0,),
+    )
+    return plan_rr(options).cases[0]
+
+
 def test_both_processes_are_added_up() -> None:
     run = run_of(NAGLE, 0, found(NAGLE, reports(400, 1_000_000)))
     assert run.counters["calls"] == 800
@@ -78,6 +91,50 @@ def test_a_backlog_that_overflowed_bars_verdicts_on_connect_times() -> None:
     counted = found(NAGLE, reports(400, 1_000_000), kernel={"kernel_ListenOverflows": 7})
     [warning] = run_of(NAGLE, 0, counted).warnings
     assert (warning.code, warning.figures) == ("listen_overflows", ("connect_",))
+
+
+@pytest.mark.parametrize(
+    ("connections", "figures"),
+    [("per-request", ("connect_", "call_", "start_delay_")), ("per-caller", ("connect_",))],
+)
+def test_at_a_rate_calls_that_connect_are_as_late_as_their_connections(
+    connections: str, figures: tuple[str, ...]
+) -> None:
+    case = at_a_rate(connections)
+    counted = found(case, [report(900, 1_000_000, callers=4)], kernel={"kernel_ListenOverflows": 7})
+    [warning] = run_of(case, 0, counted).warnings
+    assert (warning.code, warning.figures) == ("listen_overflows", figures)
+
+
+@pytest.mark.parametrize(
+    ("not_begun", "behind_ms", "ended_ms", "code", "barred", "left"),
+    [
+        (0, 0, 1_100, None, (), ()),
+        # The last reply came late, though all calls had begun in time.
+        (0, 0, 1_101, "fell_behind", ("call_p50_us",), ()),
+        (9, 11, 1_000, "fell_behind", ("call_p50_us", "start_delay_p50_us"), ("connect_p50_us",)),
+        (9, 10, 1_000, "not_begun", ("call_p99_us", "call_p99_9_us", "call_max_us"), ("call_p50",)),
+        (8, 10, 1_000, "not_begun", ("call_p99_9_us", "start_delay_max_us"), ("call_p99_us",)),
+    ],
+)
+def test_calls_that_were_not_begun_or_ended_late_bar_what_they_blur(
+    not_begun: int,
+    behind_ms: int,
+    ended_ms: int,
+    code: str | None,
+    barred: tuple[str, ...],
+    left: tuple[str, ...],
+) -> None:
+    case = at_a_rate("per-caller")
+    one = report(891, 1_000_000, callers=4)
+    one.counters["calls_not_begun"] = not_begun
+    one.counters["behind_ns"] = behind_ms * 1_000_000
+    one.counters["last_ns"] = found(case, [one]).start.start_ns + ended_ms * 1_000_000
+    warnings = run_of(case, 0, found(case, [one])).warnings
+    assert [each.code for each in warnings] == ([] if code is None else [code])
+    for warning in warnings:
+        assert all(name.startswith(warning.figures) for name in barred)
+        assert not any(name.startswith(warning.figures) for name in left)
 
 
 @pytest.mark.parametrize(

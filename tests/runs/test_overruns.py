@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import replace
 
+from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import Run
 from tinygram_bench.runs.group import evened
 from tinygram_bench.runs.overruns import EVERY_FIGURE, restless_told, told
@@ -54,6 +56,17 @@ def test_a_case_that_is_late_in_most_of_its_slices_bars_those_that_it_reaches() 
     assert "latency_p50_us".startswith(warning.figures)
     assert "latency_p50_us".startswith(runs[0].warnings[0].figures)
     assert not "throughput_per_s".startswith(runs[0].warnings[0].figures)
+
+
+def test_at_a_rate_a_backlog_is_in_the_times_of_what_waits_in_it() -> None:
+    closed = run("late", (10,) * 6 + (0,) * 4)
+    opened = replace(closed, histograms={"start_delay_ns": Histogram().to_base64()})
+    for late, figures in (
+        (closed, ("latency_", "last_")),
+        (opened, ("call_", "round_trip_", "start_delay_")),
+    ):
+        [warning] = told([late, run("second", PUNCTUAL)], TURNS[:2])[0].warnings
+        assert (warning.code, warning.figures) == ("fell_behind", figures)
 
 
 def test_what_has_the_same_slices_comes_late_to_nobody_in_them() -> None:

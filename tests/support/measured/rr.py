@@ -35,9 +35,12 @@ def report(calls: int, call_ns: int, callers: int, connect_ns: int = 0) -> Repor
         "cpu_ns": calls * 10_000,
     }
     connects = [connect_ns] * calls if connect_ns else [20_000]
-    return Report(
-        counters, {"call_ns": histogram([call_ns] * calls), "connect_ns": histogram(connects)}
-    )
+    histograms = {
+        "call_ns": histogram([call_ns] * calls),
+        "connect_ns": histogram(connects),
+        "start_delay_ns": histogram([1_000] * calls),
+    }
+    return Report(counters, histograms)
 
 
 def found(

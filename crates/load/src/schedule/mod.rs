@@ -263,7 +263,7 @@ mod tests {
         let schedule = Schedule::new(2_550.0, Arrival::Constant, 1, 1_000_000, 0).unwrap();
         let due_ns: Vec<u64> = schedule.own_due_ns(1_000_000).collect();
         assert_eq!((schedule.messages(), due_ns.len()), (3, 2));
-        assert_eq!(due_ns, [242_365, 634_522]);
+        assert_eq!(due_ns, [242_366, 634_523]);
     }
 
     #[test]
