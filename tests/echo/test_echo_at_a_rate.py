@@ -59,7 +59,7 @@ def test_in_slices_messages_count_in_the_slice_in_which_they_were_due(
         check_all_told(run)
         counters = run["counters"]
         assert counters["slices"] == SLICES
-        # Of forty messages in a slice six are due while it settles.
+        # Six of the forty messages in a slice are due while it settles.
         for name in ("round_trip_ns", "start_delay_ns"):
             assert run["sample_counts"][name] == 34 * SLICES
         values = run["slices"]

@@ -109,7 +109,7 @@ impl Callers {
     /// to the call before.
     ///
     /// # Errors
-    /// As those of [`Callers::run`].
+    /// The same as those of [`Callers::run`].
     pub fn run_at_a_rate(self, spans: &[Span], agenda: Agenda) -> Result<Tally, CallError> {
         self.work(spans, Some(agenda))
     }

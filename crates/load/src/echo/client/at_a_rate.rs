@@ -207,7 +207,7 @@ impl EchoClient {
         let is_before = || next_ns.is_none_or(|next_ns| monotonic_ns() < next_ns);
         let mut count = self.epoll.wait(0).unwrap_or(0);
         if count == 0 {
-            // As in `poll`.
+            // The share of CPU time is measured as `poll` does.
             let start_ns = thread_cpu_ns();
             let mut polled_ns = 0;
             while count == 0 && polled_ns < POLL_NS && is_before() {

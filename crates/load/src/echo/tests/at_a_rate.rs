@@ -57,7 +57,7 @@ fn all_messages_are_sent_none_before_it_is_due_and_their_times_count_from_then()
             // Little's law, by the time in which they were in flight.
             let run_ns = turn.measured.end_ns - turn.measured.start_ns;
             assert!(turn.measured.in_flight_ns <= 6 * run_ns);
-            // And nothing of it stays.
+            // Nothing of it stays.
             let next = client.run(Goal::Messages(12), TIMEOUT_NS).unwrap();
             assert_eq!((next.all_messages, next.measured.messages), (12, 12));
             if !is_trusting {

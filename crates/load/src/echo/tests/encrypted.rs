@@ -68,7 +68,7 @@ fn messages_at_a_rate_are_encrypted_like_others() {
         let pool = pool(3_000);
         let mut client = EchoClient::connect(address, pool, &settings, Some(&keeping)).unwrap();
         client.run(Goal::Messages(24), TIMEOUT_NS).unwrap();
-        // So many at once that they wait for room, and share records.
+        // There are so many at once that they wait for room, and share records.
         let due_ns = (0..200).map(|index| index / 50 * 1_000_000).collect();
         let found = client
             .run_at_a_rate(due_ns, 1_000_000_000, TIMEOUT_NS)
