@@ -126,6 +126,9 @@ class CallBook:
     def release(self) -> int | None:
         """The next caller whose call has come due by now; None: no other has."""
 
+    def has_due(self, caller: int) -> bool:
+        """Whether a caller's next call has come due. ValueError."""
+
     def take(self, caller: int) -> int | None:
         """Begin the caller's next call: when it came due.
 
@@ -168,14 +171,17 @@ class RrCallers:
     def warm_up_call_ns(self) -> int:
         """How long a call took in the warm-up on average; 0 where there was none."""
 
+    def keep_to(self, book: CallBook) -> None:
+        """From the start on, make calls when they are due by the book."""
+
     def run(
-        self, spans: Sequence[_Span], book: CallBook | None
+        self, spans: Sequence[_Span]
     ) -> tuple[
         list[tuple[str, int]],
         list[tuple[str, Histogram]],
         list[tuple[list[int], int, int, int]],
     ]:
-        """Call in each span, at a rate when a call is due by the book.
+        """Call in each span.
 
         Named counters (`last_ns` is a time), named histograms in ns, and of each slice how long
         each measured call took, the callers' time in these, and when the last call ended, in ns,

@@ -150,7 +150,7 @@ def test_callers_that_slept_through_a_slice_make_no_call_in_anothers_turn(
         callers = prepared(order, content)
         over = Span(now_ns - 20 * MS, now_ns - 10 * MS, settled_ns=now_ns - 18 * MS)
         endless = Span(now_ns, now_ns + 60_000 * MS, 1, settled_ns=now_ns)
-        tally = callers.run(Start((over, endless)), None)
+        tally = callers.run(Start((over, endless)))
     assert [len(each.calls_ns) for each in tally.slices] == [0, 3]
     assert tally.slices[0].last_ns <= over.end_ns
     assert tally.calls == 3

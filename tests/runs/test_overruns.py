@@ -60,13 +60,21 @@ def test_a_case_that_is_late_in_most_of_its_slices_bars_those_that_it_reaches() 
 
 def test_at_a_rate_a_backlog_is_in_the_times_of_what_waits_in_it() -> None:
     closed = run("late", (10,) * 6 + (0,) * 4)
-    opened = replace(closed, histograms={"start_delay_ns": Histogram().to_base64()})
-    for late, figures in (
-        (closed, ("latency_", "last_")),
-        (opened, ("call_", "round_trip_", "start_delay_")),
+    opened = [replace(closed, histograms=at_a_rate(shortest_ns)) for shortest_ns in (4_900, 5_000)]
+    for late, code, figures in (
+        (closed, "fell_behind", ("latency_", "last_")),
+        (opened[0], "fell_behind", ("call_", "round_trip_", "start_delay_")),
+        # Each reply takes so long, and none waits for another.
+        (opened[1], "slices_overrun", ()),
     ):
         [warning] = told([late, run("second", PUNCTUAL)], TURNS[:2])[0].warnings
-        assert (warning.code, warning.figures) == ("fell_behind", figures)
+        assert (warning.code, warning.figures) == (code, figures)
+
+
+def at_a_rate(shortest_ns: int) -> dict[str, str]:
+    calls = Histogram()
+    calls.record(shortest_ns)
+    return {"start_delay_ns": Histogram().to_base64(), "call_ns": calls.to_base64()}
 
 
 def test_what_has_the_same_slices_comes_late_to_nobody_in_them() -> None:

@@ -243,8 +243,7 @@ def check_schedules(plan: Plan, most: int, slice_ns: int | None) -> Plan:
         duration_ns = getattr(case.parameters, "duration_ns", None) or 0
         unit, rate = WORKLOADS[case.workload].unit, f"--rate {case.rate_per_s:g}"
         due = case.rate_per_s * duration_ns / 1e9
-        # A schedule holds a whole number.
-        if not 1 <= round(due) <= most:
+        if not 1 <= due <= most:
             raise UsageError(
                 f"{rate} for {format_duration_ns(duration_ns)} is a schedule of {due:.3g} {unit}, "
                 f"which is outside 1 … {most:,}: name another rate or --duration"

@@ -14,8 +14,12 @@ from tinygram_bench.statistics.workloads import WORKLOADS
 MOST_BEHIND = 0.01
 """A sender that is late by more than this share of its schedule cannot keep up with the rate."""
 
+_LEAST_BEHIND_NS = 10_000_000
+"""What wakes up as late as this at the end may only have had no core for two or three ticks."""
 _MOST_DRAINING = 0.1
 """The same for what is under way when the run's time is over, and ends later by more than this."""
+_NEAR = 10
+"""A percentile is doubted where a tenth of the times above it are lower bounds."""
 _RARE = {"p99": 0.01, "p99_9": 0.001, "p99_99": 0.0001}
 """Percentile → the share of times that are above it."""
 
@@ -26,7 +30,8 @@ def late_told(
     """The warnings of an open loop in which something was not begun, or ended late.
 
     `own_ns`: how long the case's own time is. `drained_ns`: how long after its end the last reply
-    came, beyond the way there and back; 0 in slices, of which each is judged (runs/overruns.py).
+    came, beyond what the shortest one took; 0 in slices, of which each is judged
+    (runs/overruns.py).
     `limit`: what the rate is above, in words.
     """
     of_load = WORKLOADS[case.workload]
@@ -36,14 +41,14 @@ def late_told(
     total = not_begun + (counters.get(unit) or 0)
     waited = f"{not_begun} of {total} {unit} could not be begun before the run ended"
     above = f"this rate is above {limit}, or something stopped them"
-    if behind_ns > MOST_BEHIND * own_ns:
+    if behind_ns > max(_LEAST_BEHIND_NS, MOST_BEHIND * own_ns):
         first = f"the first of them had been due for {behind_ns / 1e6:.1f} ms"
         yield Warning(FELL_BEHIND, f"{waited}, and {first}: {above}", (f"{time}_", "start_delay_"))
     elif drained_ns > _MOST_DRAINING * own_ns:
         late = f"the last reply came {drained_ns / 1e6:.1f} ms after the run's end"
         yield Warning(FELL_BEHIND, f"{late}: {above}", (f"{time}_", "start_delay_"))
     elif not_begun:
-        rare = [name for name, share in _RARE.items() if not_begun >= share * total]
+        rare = [name for name, share in _RARE.items() if _NEAR * not_begun >= share * total]
         yield Warning(
             "not_begun",
             f"{waited}, and count with the time that they had waited by then: the rarest times are "

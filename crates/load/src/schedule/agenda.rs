@@ -4,6 +4,8 @@
 //! caller waits for a reply is begun when that has come, in a later slice if need be, and counts from when
 //! it was due.
 
+use std::sync::Arc;
+
 /// How long after its slice what has come due in it may still be begun: some wake-ups are late, and the gap
 /// behind a slice is longer.
 pub const LATE_NS: u64 = 300_000;
@@ -12,7 +14,7 @@ pub const LATE_NS: u64 = 300_000;
 /// modulo their number.
 #[derive(Clone, Debug, Default)]
 pub struct Agenda {
-    due_ns: Vec<u64>,
+    due_ns: Arc<[u64]>,
     callers: usize,
 }
 
@@ -24,7 +26,10 @@ impl Agenda {
     pub fn new(due_ns: Vec<u64>, callers: usize) -> Self {
         assert!(due_ns.is_sorted(), "calls are due in order");
         assert!(callers > 0, "each call is that of a caller");
-        Self { due_ns, callers }
+        Self {
+            due_ns: due_ns.into(),
+            callers,
+        }
     }
 
     /// How many callers there are.
@@ -74,12 +79,17 @@ impl Book {
         Some((self.released - 1) % self.agenda.callers)
     }
 
+    /// Whether a caller's next call has come due.
+    pub fn has_due(&self, caller: usize) -> bool {
+        self.next[caller] < self.released
+    }
+
     /// Let a caller begin its next call, if that is due: when it came due.
     pub fn take(&mut self, caller: usize) -> Option<u64> {
-        let call = self.next[caller];
-        if call >= self.released {
+        if !self.has_due(caller) {
             return None;
         }
+        let call = self.next[caller];
         self.next[caller] += self.agenda.callers;
         Some(self.agenda.due_ns[call])
     }

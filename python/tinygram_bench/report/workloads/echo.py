@@ -20,8 +20,8 @@ from tinygram_bench.statistics.workloads.loads import Load
 
 CPU = (
     "CPU is the server's, of all its threads, the receive work that the kernel does in its system "
-    "calls included. A round trip is measured by the client, without a rate in a closed loop: a "
-    "slow server is asked less often."
+    "calls included. Round trips are measured by the client. Without a rate it is a closed loop, "
+    "in which a slow server is asked less often; at a rate they count from when messages were due."
 )
 TLS = LoadTable("TLS records of the replies, and what they take on the wire", SHOWN_RECORDS)
 TABLES = (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from tinygram_bench._native import Histogram
 from tinygram_bench.model.parameters import EchoParameters
 from tinygram_bench.model.result import Case, Run, Warning
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.runs.slice_figures import Values, slices_told
 from tinygram_bench.tls.contexts import RECORD_OVERHEAD_BYTES
-from tinygram_bench.workloads.echo.cases import in_flight_ns
 from tinygram_bench.workloads.echo.order import ClientOrder, Report
 from tinygram_bench.workloads.echo.slices import Sliced, figures_of, slice_counters
 from tinygram_bench.workloads.warnings import (
@@ -144,7 +144,8 @@ def _warnings(
         # How many are in flight is what the load makes it.
         limit = "what the server can answer with so many in flight"
         own_ns = order.own_ns or 0
-        drained_ns = _known(counters, "run_time_ns") - own_ns - in_flight_ns(case)
+        shortest_ns = Histogram.from_base64(report.histograms["round_trip_ns"]).min_ns
+        drained_ns = _known(counters, "run_time_ns") - own_ns - shortest_ns
         is_alone = order.slices is None
         warnings.extend(late_told(case, counters, own_ns, drained_ns if is_alone else 0, limit))
         return warnings

@@ -32,18 +32,17 @@ def _call(order: CallOrder, orders: Orders) -> None:
     gc.collect()
     gc.freeze()
     orders.say(Warm(callers.warm_up_call_ns))
-    book = None
     if order.is_at_a_rate:
         pace = orders.hear(Pace)
         if pace is None:
             return
-        book = pace.book(order.callers)
+        callers.keep_to(pace.book(order.callers))
         orders.say(Ready())
     start = orders.hear(Start)
     if start is None:
         return
     before = resource.getrusage(resource.RUSAGE_SELF)
-    tally = callers.run(start, book)
+    tally = callers.run(start)
     after = resource.getrusage(resource.RUSAGE_SELF)
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     counters = tally.counters() | {

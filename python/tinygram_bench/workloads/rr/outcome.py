@@ -77,12 +77,20 @@ def assembled(case: Case, round: int, found: Found, *, has_private_network: bool
         late_ns = [max(0, each.last_ns - span.end_ns) for each, span in spans]
         in_slices |= late_us(late_ns)
         counters |= counters_of(found.used)
-    warnings = warnings_of(case, counters, has_private_network=has_private_network)
+    merged = {name: _merged(found.reports, name) for name in histograms}
+    asked_ns = RrParameters.of(case).duration_ns or 0
+    warnings = warnings_of(
+        case,
+        counters,
+        asked_ns if found.slices is None else found.slices.own_ns,
+        merged["call_ns"].min_ns,
+        has_private_network=has_private_network,
+    )
     return Run(
         case.case_id,
         round,
         counters,
-        {name: _merged(found.reports, name) for name in histograms},
+        {name: each.to_base64() for name, each in merged.items()},
         warnings,
         slices=in_slices,
     )
@@ -152,8 +160,8 @@ def _check_law(summed: Counter[str]) -> None:
         )
 
 
-def _merged(reports: Sequence[Report], name: str) -> str:
+def _merged(reports: Sequence[Report], name: str) -> Histogram:
     merged = Histogram()
     for report in reports:
         merged.merge(Histogram.from_base64(report.histograms[name]))
-    return merged.to_base64()
+    return merged

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tinygram_bench.links import parse_link
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Warning
 from tinygram_bench.runs.slice_figures import slices_told
@@ -20,8 +19,14 @@ SHARES_AN_INTERPRETER = ("threads", "asyncio", "uvloop")
 
 
 def warnings_of(
-    case: Case, counters: Mapping[str, int | None], *, has_private_network: bool
+    case: Case,
+    counters: Mapping[str, int | None],
+    own_ns: int,
+    shortest_ns: int,
+    *,
+    has_private_network: bool,
 ) -> tuple[Warning, ...]:
+    """The warnings. `own_ns`: how long the case's own time is; `shortest_ns`: its shortest call."""
     asked = RrParameters.of(case)
     warnings = [
         *strangers_told(counters),
@@ -67,14 +72,11 @@ def warnings_of(
                 ("connect_", "call_", "start_delay_") if connects else ("connect_",),
             )
         )
-    warnings.extend(
-        slices_told(asked.duration_ns or 0, dict(counters), "the callers", "the server")
-    )
+    warnings.extend(slices_told(own_ns, dict(counters), "the callers", "the server"))
     if case.rate_per_s is not None:
-        own_ns = asked.duration_ns or 0
-        warnings.extend(
-            late_told(case, counters, own_ns, _drained_ns(case, counters), "what they can make")
-        )
+        is_alone = "slices" not in counters
+        drained_ns = (counters["run_time_ns"] or 0) - own_ns - shortest_ns if is_alone else 0
+        warnings.extend(late_told(case, counters, own_ns, drained_ns, "what they can make"))
         return tuple(warnings)
     share = _share_in_calls(counters)
     if share is not None and share < LEAST_IN_FLIGHT:
@@ -87,14 +89,6 @@ def warnings_of(
             )
         )
     return tuple(warnings)
-
-
-def _drained_ns(case: Case, counters: Mapping[str, int | None]) -> int:
-    """How long after the end of a run that was alone its last reply came, beyond a round trip."""
-    if "slices" in counters:
-        return 0
-    over_ns = RrParameters.of(case).duration_ns or 0
-    return (counters["run_time_ns"] or 0) - over_ns - parse_link(case.link).rtt_ns
 
 
 def _share_in_calls(counters: Mapping[str, int | None]) -> float | None:

@@ -117,11 +117,7 @@ impl EchoClient {
                     self.send_due(now_ns, &mut run, due)?;
                 }
                 if now_ns >= window.stop_ns {
-                    if run.has_settled(now_ns) {
-                        // Nothing has come since.
-                        run.begin_anew(&self.workers, now_ns);
-                    }
-                    self.stop(&mut run)?;
+                    self.close(&mut run)?;
                     is_open = false;
                 }
             }
@@ -133,6 +129,11 @@ impl EchoClient {
                 due_at_ns.min(window.stop_ns)
             });
             let count = self.wait_until(next_ns, &mut run, alarm)?;
+            if is_open && monotonic_ns() >= window.stop_ns.saturating_add(LATE_NS) {
+                // It woke up too late to send what waits for room.
+                self.close(&mut run)?;
+                is_open = false;
+            }
             for index in 0..count {
                 let ready = self.epoll.ready(index);
                 let Some(&number) = self.numbers.get(ready.fd) else {
@@ -150,6 +151,16 @@ impl EchoClient {
             }
         }
         Ok(run.ended(&self.workers))
+    }
+
+    /// Begin no other message.
+    fn close(&mut self, run: &mut Run) -> Result<(), ClientError> {
+        let now_ns = monotonic_ns();
+        if run.has_settled(now_ns) {
+            // Nothing has come since.
+            run.begin_anew(&self.workers, now_ns);
+        }
+        self.stop(run)
     }
 
     /// Send what has come due by now, as far as there is room.

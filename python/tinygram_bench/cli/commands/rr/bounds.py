@@ -37,19 +37,20 @@ def check_due(plan: Plan, slice_ns: int | None) -> Plan:
     in_turns = Counter(turns_of(case) for case in plan.cases if case.parameters.slice_ns)
     for case in plan.cases:
         asked = RrParameters.of(case)
-        is_ours = asked.server_address is None
-        if case.rate_per_s is None or asked.connections == "per-request" or not is_ours:
+        closes = asked.server_runtime == "native" and asked.connections != "per-request"
+        if case.rate_per_s is None or not closes:
             continue
         # While others have their turns nobody calls.
         turns = in_turns.get(turns_of(case), 1)
-        between_ns = round(case.connections / case.rate_per_s * 1e9) * turns
-        run_ns = (asked.duration_ns or 0) * turns
-        if min(run_ns, between_ns * _LONGEST_GAP) > IDLE_NS:
+        longest = 1 if case.arrival == "constant" else _LONGEST_GAP
+        between_ns = round(case.connections / case.rate_per_s * 1e9) * longest
+        silent_ns = min(between_ns, asked.duration_ns or 0) * turns
+        if silent_ns > IDLE_NS:
             raise UsageError(
-                f"--rate {case.rate_per_s:g} leaves each of {case.connections} connections without "
-                f"a call for {format_duration_ns(between_ns)} on average, and the server closes "
-                f"those that are idle for {format_duration_ns(IDLE_NS)}: raise --rate, or have "
-                "fewer --callers or --connections"
+                f"--rate {case.rate_per_s:g} may leave each of {case.connections} connections "
+                f"without a call for {format_duration_ns(silent_ns)}, and the server closes those "
+                f"that are idle for {format_duration_ns(IDLE_NS)}: raise --rate, or have fewer "
+                "--callers or --connections"
             )
     return plan
 

@@ -1,7 +1,7 @@
 """Callers: a file per runtime. To add one, write a module with `Callers`, and a line in RUNTIMES.
 
-`Callers(order, content)` connects and warms up; its `run(start, book)` calls and returns a Tally.
-Both raise CallError or OSError.
+`Callers(order, content)` connects and warms up; its `run(start)` calls and returns a Tally. Both
+raise CallError or OSError. With `keep_to(book)` before it, it calls at a rate.
 """
 
 from __future__ import annotations
@@ -198,11 +198,11 @@ class Callers(Protocol):
     def warm_up_call_ns(self) -> int:
         """The mean time of a call in the warm-up, in ns; 0 where there was none."""
 
-    def run(self, start: Start, book: CallBook | None) -> Tally:
-        """Let the callers call; return what they found. Raises CallError or OSError.
+    def keep_to(self, book: CallBook) -> None:
+        """From the start on, make calls when they are due, and not again and again."""
 
-        `book`: when their calls are due; None: they call again and again.
-        """
+    def run(self, start: Start) -> Tally:
+        """Let the callers call; return what they found. Raises CallError or OSError."""
 
 
 def prepared(order: CallOrder, content: CallContent) -> Callers:

@@ -56,6 +56,7 @@ class Callers:
         self._runner = asyncio.Runner(loop_factory=loop_factory(order.runtime, strategy))
         self._callers: list[Caller] = []
         self._line: SharedLine | None = None
+        self._book: CallBook | None = None
         self._tally = Tally()
         self._give_up_s = (order.give_up_ns - time.monotonic_ns()) / 1e9
         _run(self._runner, self._prepare())
@@ -64,13 +65,17 @@ class Callers:
     def warm_up_call_ns(self) -> int:
         return sum(caller.warm_up_call_ns for caller in self._callers) // len(self._callers)
 
-    def run(self, start: Start, book: CallBook | None) -> Tally:
+    def keep_to(self, book: CallBook) -> None:
+        """From the start on, make calls when they are due."""
+        self._book = book
+
+    def run(self, start: Start) -> Tally:
         """Let the callers call; return their results. Raises CallError or OSError."""
-        if book is None:
+        if self._book is None:
             _run(self._runner, self._call(start))
             self._tally.record_slices(caller.in_slices for caller in self._callers)
         else:
-            _run(self._runner, self._call_at_a_rate(start, book))
+            _run(self._runner, self._call_at_a_rate(start, self._book))
             record(self._tally, start, (caller.diary for caller in self._callers))
         if self._line is not None:
             self._tally.connect.record(self._line.connect_ns)

@@ -20,7 +20,7 @@ class Desk:
         self._book = book
         self._start = start
         self._loop = asyncio.get_running_loop()
-        self._waiting: list[asyncio.Future[int | None] | None] = [None] * callers
+        self._waiting: list[asyncio.Future[None] | None] = [None] * callers
         self._is_over = False
         self._timer = Timer()
         self._rung = asyncio.Event()
@@ -33,12 +33,12 @@ class Desk:
 
         None where no other can be begun.
         """
-        due_ns = self._book.take(caller)
-        if due_ns is not None or self._is_over:
-            return due_ns
-        waiting: asyncio.Future[int | None] = self._loop.create_future()
-        self._waiting[caller] = waiting
-        return await waiting
+        # It looks again when it runs: woken up in time, it may come to its turn too late.
+        while (due_ns := self._book.take(caller)) is None and not self._is_over:
+            waiting: asyncio.Future[None] = self._loop.create_future()
+            self._waiting[caller] = waiting
+            await waiting
+        return due_ns
 
     async def run(self) -> None:
         """Let callers begin their calls, span by span; end when the last span has begun."""
@@ -53,9 +53,8 @@ class Desk:
         finally:
             self._loop.remove_reader(self._timer)
         self._is_over = True
-        for waiting in self._waiting:
-            if waiting is not None and not waiting.done():
-                waiting.set_result(None)
+        for caller in range(len(self._waiting)):
+            self._wake(caller)
 
     def _begin(self, number: int, span: Span) -> None:
         self.span = number
@@ -63,7 +62,8 @@ class Desk:
         self._nothing_left.clear()
         # Calls that came due and could not be begun in an earlier span.
         for caller in range(len(self._waiting)):
-            self._wake(caller)
+            if self._book.has_due(caller):
+                self._wake(caller)
         self._release()
 
     def _on_timer(self) -> None:
@@ -84,9 +84,5 @@ class Desk:
 
     def _wake(self, caller: int) -> None:
         waiting = self._waiting[caller]
-        if waiting is None or waiting.done():
-            return
-        due_ns = self._book.take(caller)
-        if due_ns is not None:
-            self._waiting[caller] = None
-            waiting.set_result(due_ns)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(None)

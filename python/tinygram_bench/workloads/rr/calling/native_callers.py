@@ -35,10 +35,14 @@ class Callers:
     def warm_up_call_ns(self) -> int:
         return self._callers.warm_up_call_ns
 
-    def run(self, start: Start, book: CallBook | None) -> Tally:
+    def keep_to(self, book: CallBook) -> None:
+        """From the start on, make calls when they are due."""
+        self._callers.keep_to(book)
+
+    def run(self, start: Start) -> Tally:
         """Let the callers call; return what they found. Raises OSError."""
         spans = [span.native for span in start.spans]
-        counters, histograms, slices = self._callers.run(spans, book)
+        counters, histograms, slices = self._callers.run(spans)
         found = [SliceTally(*each) for each in slices]
         named: dict[str, Any] = dict(histograms) | dict(counters)
         return Tally(slices=found, **named)

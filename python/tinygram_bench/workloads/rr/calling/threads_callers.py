@@ -5,7 +5,8 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable
 
 from tinygram_bench._native import CallBook, CallContent, set_exact_timers
 from tinygram_bench.host.network.connections import introduce
@@ -69,11 +70,13 @@ class Callers:
         calls = len(self._callers) * self._order.warm_up_calls
         return sum(caller.warm_up_ns for caller in self._callers) // calls if calls else 0
 
-    def run(self, start: Start, book: CallBook | None) -> Tally:
+    def keep_to(self, book: CallBook) -> None:
+        """From the start on, make calls when they are due."""
+        for number, caller in enumerate(self._callers):
+            caller.diary = Diary(book.of(number))
+
+    def run(self, start: Start) -> Tally:
         """Let the callers call; return their results. Raises CallError or OSError."""
-        if book is not None:
-            for number, caller in enumerate(self._callers):
-                caller.due_ns = book.of(number)
         self._start = start
         self._has_started.set()
         for thread in self._threads:
@@ -81,6 +84,10 @@ class Callers:
         if self._failures:
             raise self._failures[0]
         tally = Tally.of(self._tallies)
+        diaries = [each.diary for each in self._callers if each.diary is not None]
+        if diaries:
+            # Only now, for others might have waited for the interpreter meanwhile.
+            record(tally, start, diaries)
         if self._line is not None:
             tally.connect.record(self._line.connect_ns)
         return tally
@@ -108,7 +115,7 @@ class Callers:
         self._has_started.wait()
         if self._start is None:
             return
-        act = caller.run if caller.due_ns is None else caller.run_at_a_rate
+        act = caller.run if caller.diary is None else caller.run_at_a_rate
         try:
             self._tallies.append(act(self._start, lambda: bool(self._failures)))
         except _FAILURES as failure:
@@ -129,8 +136,8 @@ class Caller:
         self._index = 0
         self._calls = 0
         self.warm_up_ns = 0
-        self.due_ns: Sequence[int] | None = None
-        """When its calls are due, in ns of the case's own time; None: without a rate."""
+        self.diary: Diary | None = None
+        """Which calls are due, and were made; None: without a rate."""
         self._is_per_request = order.connections == "per-request"
         self._tally = Tally()
 
@@ -174,17 +181,18 @@ class Caller:
         return self._tally
 
     def run_at_a_rate(self, start: Start, is_stopped: Callable[[], bool]) -> Tally:
-        """Make each call when it is due, or when the one before has its reply; the results."""
+        """Make each call when it is due, or when the one before has its reply.
+
+        Returns the results without those that are in the diary.
+        """
+        assert self.diary is not None, "it is told when its calls are due"
         set_exact_timers(True)
-        diary, due_ns = Diary(), self.due_ns or ()
-        made = 0
+        due_ns = deque(self.diary.not_begun_ns)
         for number, span in enumerate(start.spans):
-            while made < len(due_ns) and not is_stopped() and _begins(span, due_ns[made]):
-                diary.note(number, due_ns[made], self._call())
-                made += 1
+            while due_ns and not is_stopped() and _begins(span, due_ns[0]):
+                self.diary.note(number, due_ns.popleft(), self._call())
         time.sleep(max(0.0, (start.spans[-1].start_ns - time.monotonic_ns()) / 1e9))
-        diary.not_begun_ns = due_ns[made:]
-        record(self._tally, start, [diary])
+        self.diary.not_begun_ns = due_ns
         return self._tally
 
     def _connect(self) -> socket.socket:

@@ -1,11 +1,14 @@
 //! Both native sides of the bench's `rr`, and the checks of its Python sides.
 
+mod call_book;
+
+pub use call_book::CallBook;
+
 use crate::{
     address::ip_of,
     admission::{self, Admission},
     errors::OrOsError,
     histogram::Histogram,
-    stream::pacer::schedule,
 };
 use pyo3::{
     exceptions::{PyOSError, PyRuntimeError, PyValueError},
@@ -16,9 +19,8 @@ use std::{net::SocketAddr, os::fd::RawFd};
 use tinygram_load::{
     messages::{CallContent as Content, RequestReader as Reader},
     rr as native,
-    schedule::{Agenda, Book, LATE_NS},
+    schedule::Agenda,
 };
-use tinygram_net::clock::monotonic_ns;
 
 type Counters = Vec<(&'static str, u64)>;
 type Histograms = Vec<(&'static str, Histogram)>;
@@ -202,84 +204,9 @@ fn span_of(values: SpanValues) -> native::Span {
 }
 
 #[pyclass(module = "tinygram_bench._native")]
-pub struct CallBook {
-    agenda: Agenda,
-    book: Book,
-    span: native::Span,
-}
-
-#[pymethods]
-impl CallBook {
-    #[classattr]
-    const LATE_NS: u64 = LATE_NS;
-
-    #[new]
-    fn new(
-        rate_per_s: f64,
-        arrival: &str,
-        duration_ns: u64,
-        seed: u64,
-        share: (u64, u64),
-        callers: usize,
-    ) -> PyResult<Self> {
-        let (first, step) = share;
-        if first >= step || callers == 0 {
-            return Err(value_error(
-                "a share is of at least one process, and it has a caller",
-            ));
-        }
-        let all = schedule(rate_per_s, arrival, 1, duration_ns, seed)?;
-        let own = all.share(first, step).own_due_ns(duration_ns).collect();
-        let agenda = Agenda::new(own, callers);
-        Ok(Self {
-            book: Book::new(agenda.clone()),
-            agenda,
-            span: native::Span::always(),
-        })
-    }
-
-    fn of(&self, caller: usize) -> Vec<u64> {
-        self.agenda.of(caller).collect()
-    }
-
-    fn begin_span(&mut self, span: SpanValues) {
-        self.span = span_of(span);
-    }
-
-    fn next_due_at_ns(&self) -> Option<u64> {
-        self.span.next_due_at_ns(&self.book)
-    }
-
-    fn release(&mut self) -> Option<usize> {
-        self.book.release(self.span.own_at_ns(monotonic_ns()))
-    }
-
-    fn take(&mut self, caller: usize) -> PyResult<Option<u64>> {
-        self.check(caller)?;
-        if !self.span.is_open_at(monotonic_ns()) {
-            return Ok(None);
-        }
-        Ok(self.book.take(caller))
-    }
-
-    fn not_begun(&self, caller: usize) -> PyResult<Vec<u64>> {
-        self.check(caller)?;
-        Ok(self.book.not_begun_by(caller).collect())
-    }
-}
-
-impl CallBook {
-    fn check(&self, caller: usize) -> PyResult<()> {
-        if caller < self.agenda.callers() {
-            return Ok(());
-        }
-        Err(value_error(format!("there is no caller {caller}")))
-    }
-}
-
-#[pyclass(module = "tinygram_bench._native")]
 pub struct RrCallers {
     inner: Option<native::Callers>,
+    agenda: Option<Agenda>,
 }
 
 #[pymethods]
@@ -337,7 +264,10 @@ impl RrCallers {
         let inner = py
             .detach(|| native::Callers::prepare(options, content, give_up_ns))
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
-        Ok(Self { inner: Some(inner) })
+        Ok(Self {
+            inner: Some(inner),
+            agenda: None,
+        })
     }
 
     #[getter]
@@ -347,17 +277,20 @@ impl RrCallers {
             .map_or(0, native::Callers::warm_up_call_ns)
     }
 
+    fn keep_to(&mut self, book: PyRef<'_, CallBook>) {
+        self.agenda = Some(book.agenda());
+    }
+
     fn run(
         &mut self,
         py: Python<'_>,
         spans: Vec<SpanValues>,
-        book: Option<PyRef<'_, CallBook>>,
     ) -> PyResult<(Counters, Histograms, Vec<SliceValues>)> {
         let Some(inner) = self.inner.take() else {
             return Err(PyRuntimeError::new_err("callers run once"));
         };
         let spans: Vec<native::Span> = spans.into_iter().map(span_of).collect();
-        let agenda = book.map(|book| book.agenda.clone());
+        let agenda = self.agenda.take();
         let tally = py
             .detach(|| match agenda {
                 None => inner.run(&spans),
