@@ -45,6 +45,8 @@ _PAIR_ROUNDS = 12
 """More rounds of the same slices make narrower intervals, and cost more starts of processes."""
 _RUNTIMES = ("loop", "threads", "asyncio", "uvloop")
 _LINK = "rtt=1ms"
+_LINE = "rtt=1ms,bandwidth=100mbit"
+"""Flat out the line is the limit, and not what the relay can carry of the smallest packets."""
 _NAMES = 25
 _ALIKE_S = 0.3
 _MOST_SPIN_NS = 30_000
@@ -58,12 +60,14 @@ class _Compared:
     """A load whose case is compared with itself, and the differences planted in it.
 
     `planted`: by figure, its share; the sender computes for so much of the figure, a message.
+    `is_of_bytes`: its messages are longer by that share instead, for the line is the limit.
     """
 
     name: str
     workload: Workload
     case: Case
     planted: dict[str, float]
+    is_of_bytes: bool = False
 
 
 _Rows = Callable[[_Compared], Iterator[Sequence[str]]]
@@ -74,6 +78,12 @@ def main() -> int:
     parser.add_argument("--disturbed", action="store_true")
     parser.add_argument("--awake", action="store_true")
     parser.add_argument("--alike", action="store_true")
+    parser.add_argument(
+        "--slice-ms",
+        type=int,
+        default=SLICE_NS // 10**6,
+        help="length of slices without a rate, on loopback",
+    )
     parser.add_argument("--only", default="", help="part of the names of the loads to measure")
     parser.add_argument("--page", type=Path)
     asked = parser.parse_args()
@@ -84,7 +94,7 @@ def main() -> int:
     if asked.page is not None:
         # Before the measurement: it exits where the page has no place for the table.
         filled(asked.page.read_text(), part, "", asked.page)
-    prepare(parse_links([_LINK]), DEFAULT_BACKEND)
+    prepare(parse_links([_LINK, _LINE]), DEFAULT_BACKEND)
     with (
         disturbed() if asked.disturbed else nullcontext(),
         cores_awake() if asked.awake else nullcontext(True) as is_permitted,
@@ -96,24 +106,24 @@ def main() -> int:
         if asked.alike:
             table = _measured(
                 ("load", "figure", "shown, of", "cannot say", "allowed"),
-                asked.only,
+                asked,
                 _ALIKE_S,
                 _false,
             )
         else:
             heads = ("load", "figure", "beside itself", "half width", "planted", "found as")
-            table = _measured(heads, asked.only, _PAIR_S / 2 / _PAIR_ROUNDS, _found)
+            table = _measured(heads, asked, _PAIR_S / 2 / _PAIR_ROUNDS, _found)
     if asked.page is not None:
         fill(asked.page, part, table)
     return 0
 
 
-def _measured(heads: Sequence[str], only: str, seconds: float, rows: _Rows) -> str:
+def _measured(heads: Sequence[str], asked: argparse.Namespace, seconds: float, rows: _Rows) -> str:
     """The table, which is printed line by line as well."""
     lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
     print("\n".join(lines), flush=True)
-    for compared in _loads(seconds):
-        if only in compared.name:
+    for compared in _loads(seconds, asked.slice_ms * 10**6):
+        if asked.only in compared.name:
             for row in rows(compared):
                 lines.append(f"| {' | '.join(row)} |")
                 print(lines[-1], flush=True)
@@ -125,10 +135,15 @@ def _found(compared: _Compared) -> Iterator[Sequence[str]]:
     case = _planted(compared.case, "", 0)
     cases = [case, _planted(case, "#again", 0)]
     looked_at = _measure(compared.workload, cases, 1)[case.case_id].sample
-    spins_ns = {
-        figure: _spin_ns(looked_at, figure, share) for figure, share in compared.planted.items()
-    }
-    cases += [_planted(case, f"#{figure}", spin_ns) for figure, spin_ns in spins_ns.items()]
+    told: dict[str, str] = {}
+    for figure, share in compared.planted.items():
+        if compared.is_of_bytes:
+            cases.append(_longer(case, f"#{figure}", share))
+            told[figure] = f"{share:.0%} ({_more_bytes(share)} B)"
+        else:
+            spin_ns = _spin_ns(looked_at, figure, share)
+            cases.append(_planted(case, f"#{figure}", spin_ns))
+            told[figure] = _told(share, spin_ns)
     measured = _measure(compared.workload, cases, _PAIR_ROUNDS)
     base, again = measured[case.case_id], measured[f"{case.case_id}#again"]
     for figure in Load.of(case).compared_figures:
@@ -140,7 +155,7 @@ def _found(compared: _Compared) -> Iterator[Sequence[str]]:
         if figure in compared.planted:
             other = measured[f"{case.case_id}#{figure}"]
             found = "; ".join(_shown(_verdict(figure, each, other)) for each in (base, again))
-            planted = _told(compared.planted[figure], spins_ns[figure])
+            planted = told[figure]
         half_width = (ratio.high - ratio.low) / 2 / ratio.median
         yield (
             compared.name,
@@ -176,7 +191,8 @@ def _false(compared: _Compared) -> Iterator[Sequence[str]]:
         )
 
 
-def _loads(seconds: float) -> Iterator[_Compared]:
+def _loads(seconds: float, slice_ns: int) -> Iterator[_Compared]:
+    """Each load, for so many seconds a round. `slice_ns`: the length of slices without a rate."""
     stream = Stream(SEED)
     for runtime in _RUNTIMES:
         for rate_per_s in (1_000.0, 10_000.0):
@@ -190,17 +206,18 @@ def _loads(seconds: float) -> Iterator[_Compared]:
             if rate_per_s == 10_000:
                 planted[_P99] = 0.2
             yield _Compared(f"{runtime} {rate_per_s:,.0f}/s", stream, case, planted)
-        (case,) = stream_cases([f"{runtime}/nodelay"], None, seconds=seconds)
+        (case,) = stream_cases([f"{runtime}/nodelay"], None, seconds=seconds, slice_ns=slice_ns)
         yield _Compared(f"{runtime} flat out", stream, case, {_THROUGHPUT: 0.05})
     for strategy in ("nodelay", "tick"):
-        (case,) = stream_cases([f"native/{strategy}"], None, seconds=seconds)
+        (case,) = stream_cases([f"native/{strategy}"], None, seconds=seconds, slice_ns=slice_ns)
         yield _Compared(f"native/{strategy} flat out", stream, case, {})
-    yield _Compared("rr", Rr(SEED), _rr(seconds), {})
-    yield _Compared("echo", Echo(SEED), _echo(seconds), {})
+    yield _Compared("rr", Rr(SEED), _rr(seconds, slice_ns), {})
+    yield _Compared("echo", Echo(SEED), _echo(seconds, slice_ns), {})
     (case,) = stream_cases(["loop/nodelay"], 1_000.0, link=_LINK, seconds=seconds)
     yield _Compared(f"loop 1,000/s, {_LINK}", stream, case, {_P50: 0.03, _CPU: 0.05})
-    (case,) = stream_cases(["loop/nodelay"], None, link=_LINK, seconds=seconds)
-    yield _Compared(f"loop flat out, {_LINK}", stream, case, {_THROUGHPUT: 0.05})
+    for link in (_LINK, _LINE):
+        (case,) = stream_cases(["loop/nodelay"], None, link=link, seconds=seconds)
+        yield _Compared(f"loop flat out, {link}", stream, case, {_THROUGHPUT: 0.05}, link == _LINE)
 
 
 def _told(share: float, spin_ns: int) -> str:
@@ -224,6 +241,17 @@ def _planted(case: Case, name: str, spin_ns: int) -> Case:
         return named
     study = StudySwitches(spin_ns=spin_ns + 1)
     return replace(named, parameters=replace(StreamParameters.of(case), study=study))
+
+
+def _longer(case: Case, name: str, share: float) -> Case:
+    """The case under another name, with messages that are longer by a share."""
+    study = StudySwitches(more_bytes=_more_bytes(share))
+    parameters = replace(StreamParameters.of(case), study=study)
+    return replace(case, case_id=f"{case.case_id}{name}", parameters=parameters)
+
+
+def _more_bytes(share: float) -> int:
+    return round(BYTES * share)
 
 
 @dataclass(frozen=True)
@@ -264,7 +292,7 @@ def _shown(verdict: Verdict) -> str:
     return f"{ratio.median:.3f} ({ratio.low:.3f}–{ratio.high:.3f}), {said}"
 
 
-def _rr(seconds: float) -> Case:
+def _rr(seconds: float, slice_ns: int) -> Case:
     return api.Plan.rr(
         strategy=["nodelay"],
         connections=["per-caller"],
@@ -273,13 +301,13 @@ def _rr(seconds: float) -> Case:
         reply=BYTES,
         callers="1x1",
         duration=round(seconds * 1e9),
-        slice=SLICE_NS,
+        slice=slice_ns,
         congestion_control=CONGESTION_CONTROL,
         seed=SEED,
     ).cases[0]
 
 
-def _echo(seconds: float) -> Case:
+def _echo(seconds: float, slice_ns: int) -> Case:
     return api.Plan.echo(
         size=[BYTES],
         workers=1,
@@ -288,7 +316,7 @@ def _echo(seconds: float) -> Case:
         strategy=["nodelay"],
         only=["server=protocol"],
         duration=round(seconds * 1e9),
-        slice=SLICE_NS,
+        slice=slice_ns,
         congestion_control=CONGESTION_CONTROL,
         seed=SEED,
     ).cases[0]

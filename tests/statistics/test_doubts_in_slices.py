@@ -87,6 +87,34 @@ def test_the_share_of_slices_that_something_stopped_is_told_and_bars_nothing() -
 
 
 @pytest.mark.parametrize(
+    ("rate_per_s", "link", "slice_ms", "has_remedy"),
+    [
+        (None, "loopback", 20, True),
+        (None, "loopback", 5, False),
+        (None, "rtt=1ms", 20, False),
+        (1_000.0, "loopback", 20, False),
+    ],
+)
+def test_shorter_slices_are_named_where_a_count_is_compared_that_stops_affect(
+    rate_per_s: float | None, link: str, slice_ms: int, has_remedy: bool
+) -> None:
+    case = replace(
+        CASE,
+        rate_per_s=rate_per_s,
+        link=link,
+        parameters=replace(CASE.parameters, slice_ns=slice_ms * 1_000_000),
+    )
+    runs = [
+        replace(run, slices={**run.slices, "latency_max_us": (2_101.0, 150.0, 2_000.0)})
+        for run in rounds_of([100] * ROUNDS, 0.9)
+        if run.case_id == CASE.case_id
+    ]
+    (summary,) = summarise(plan_of([case], runs), runs)
+    (told,) = [each for each in summary.warnings if each.code == "slices_stalled"]
+    assert told.message.endswith("are stopped: --slice 5ms") == has_remedy
+
+
+@pytest.mark.parametrize(
     ("pacing_us", "link_us"), [((40, 40), (0, 0)), ((0, 0), (500, 500)), ((40, 42), (5, 3))]
 )
 def test_what_made_both_late_alike_is_no_doubt(

@@ -136,6 +136,21 @@ def test_what_is_resolved_is_half_the_interval_and_what_is_planted_is_shown() ->
     assert found.pair_s == 12
 
 
+def test_the_size_of_what_was_planted_is_told_with_its_share_of_the_figure() -> None:
+    factors = {name: [1.0] * ROUNDS for name in ("", "spin", "sleep")}
+    found = judged(result_of(paced("spin", "sleep"), factors))
+    spin, sleep = found.planted
+    assert (spin.planted_ns, sleep.planted_ns) == (1_000, 200_000)
+    # Without histograms the figure of all rounds together is not known.
+    assert (spin.share, sleep.share) == (None, None)
+    shown = text.page(
+        result_of(paced("spin"), factors),
+        replace(found, compared=(replace(spin, share=0.0286), sleep)),
+    )
+    assert "a spin of 1us before each write, 2.9 % of the figure" in shown
+    assert "a sleep of 200us before 1 % of the writes |" in shown
+
+
 def test_a_case_whose_figures_are_beyond_both_intervals_is_named() -> None:
     plan = plan_trust(replace(OPTIONS, is_against_lone=True))
     names = {case.case_id for case in plan.cases}

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from statistics import fmean, median
 
+from tinygram_bench.links.spec import LOOPBACK
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Case, Figure, Warning
 from tinygram_bench.model.strategies import parse_strategy
+from tinygram_bench.model.units import format_duration_ns
 from tinygram_bench.statistics.figures.modes import find_modes
 from tinygram_bench.statistics.figures.samples import Sample
 from tinygram_bench.statistics.figures.stalls import STALL_US, STALLED_SHARE
@@ -21,6 +23,9 @@ _OF_SOME_ROUNDS = (*LINK_FAULTS, "other_measurement", FELL_BEHIND, "slices_enter
 """Warnings about conditions that may come and go between two rounds."""
 _MOST_STALLED = 0.01
 """Share of the slices that may be stalled, or have a late pacer, before a warning tells of it."""
+_SHORT_SLICE_NS = 5_000_000
+"""Flat out with both cores disturbed, slices as short as this showed 2 % where those of 20 ms
+showed 22 % (docs/resolution.md)."""
 _MOST_LATE = 0.5
 """Where the pacer was late in more of the slices, their medians are those of such slices."""
 _BLURRED = {
@@ -160,9 +165,17 @@ def _stall_warnings(sample: Sample) -> tuple[Warning, ...]:
     message = (
         f"in {fmean(shares):.0%} of its slices a message took over {STALL_US / 1_000:g} ms "
         "longer than half of the others, as after a stop of the host, a loss or a delayed "
-        "acknowledgement; these slices count like all others"
+        f"acknowledgement; these slices count like all others{_remedy(sample.case)}"
     )
     return (Warning(code="slices_stalled", message=message),)
+
+
+def _remedy(case: Case) -> str:
+    """What makes stops matter less where a count of what got done is compared."""
+    is_long = (case.parameters.slice_ns or 0) > _SHORT_SLICE_NS
+    if case.rate_per_s is not None or case.link != LOOPBACK or not is_long:
+        return ""
+    return f"; fewer of shorter ones are stopped: --slice {format_duration_ns(_SHORT_SLICE_NS)}"
 
 
 def _number(value: float) -> str:

@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tinygram_bench.host.noise_floor import NoiseFloor, this_machine
+from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case, Figure, Plan, Result, Summary, Warning
 from tinygram_bench.statistics.figures.intervals import TARGET_COVERAGE, confidence_of, figure_of
 from tinygram_bench.statistics.figures.samples import Sample, samples_of
@@ -16,7 +17,7 @@ from tinygram_bench.statistics.summary import summarise
 from tinygram_bench.statistics.verdicts.comparison import round_ratios
 from tinygram_bench.statistics.workloads.loads import Load, load_name
 from tinygram_bench.trust.both_ways import LONE
-from tinygram_bench.trust.plan import AGAIN, BYTE, BYTES, FROZEN, variant_of
+from tinygram_bench.trust.plan import AGAIN, BYTE, BYTES, FROZEN, SPIN, variant_of
 
 FROZEN_RANK = 0.99
 _MOST_OFF = 0.02
@@ -26,13 +27,16 @@ _MOST_OFF = 0.02
 class Compared(Struct, frozen=True):
     """A figure of a load: the ratio of a case to itself, or of one with a planted difference to it.
 
-    `variant`: `again`, or the name of what was planted.
+    `variant`: `again`, or the name of what was planted. `planted_ns`: how long that takes, once.
+    `share`: that time as a share of the figure, where each message has it; None: it has not.
     """
 
     case: Case
     figure: str
     variant: str
     ratio: Figure
+    planted_ns: int = 0
+    share: float | None = None
 
     @property
     def half_width(self) -> float:
@@ -212,7 +216,24 @@ def _compared(samples: dict[str, Sample]) -> Iterator[Compared]:
                 continue  # The figure needs more messages than slices have.
             ratios = round_ratios(base, sample, figure)
             if ratios:
-                yield Compared(base.case, figure, variant, figure_of(ratios))
+                planted_ns = 0 if variant == AGAIN else _planted_ns(base.case, sample.case)
+                share = _share(figure, base, planted_ns) if variant == SPIN else None
+                yield Compared(base.case, figure, variant, figure_of(ratios), planted_ns, share)
+
+
+def _planted_ns(base: Case, planted: Case) -> int:
+    before, after = (StreamParameters.of(each).study for each in (base, planted))
+    return after.sleep_ns or after.spin_ns - before.spin_ns
+
+
+def _share(figure: str, base: Sample, planted_ns: int) -> float | None:
+    """What a spin before each message is of the case's figure, or of a message's time flat out."""
+    found = base.figure(figure)
+    if found is None or not found.median:
+        return None
+    # A second of CPU time for a million messages is 1 µs for each.
+    of_us = 1e6 / found.median if figure == "throughput_per_s" else found.median
+    return planted_ns / 1e3 / of_us
 
 
 def _both_ways(samples: dict[str, Sample]) -> Iterator[BothWays]:

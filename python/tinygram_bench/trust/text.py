@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from tinygram_bench.links.spec import LOOPBACK
 from tinygram_bench.model.result import Case, Result
+from tinygram_bench.model.units import format_duration_ns
 from tinygram_bench.report.numbers import ratio_interval, span
 from tinygram_bench.report.prose import joined
 from tinygram_bench.report.table import Column, Pen, Shown, Table, table_of
@@ -21,8 +22,8 @@ _TOO_FEW = (
 _FOUND = {True: "shown", False: "not shown"}
 _OUTCOME = {True: "right", False: "WRONG"}
 _PLANTED = {
-    "spin": "a spin before each write",
-    "sleep": "a sleep before 1 % of the writes",
+    "spin": "a spin of {} before each write",
+    "sleep": "a sleep of {} before 1 % of the writes",
 }
 
 
@@ -38,7 +39,7 @@ _ALIKE: tuple[Shown[Compared], ...] = (
 )
 _WITH_DIFFERENCE: tuple[Shown[Compared], ...] = (
     *_COMPARED,
-    Shown(Column("planted"), lambda each: _PLANTED[each.variant]),
+    Shown(Column("planted"), lambda each: _planted(each)),
     Shown(Column("difference"), lambda each: _FOUND[each.is_shown]),
 )
 _BOTH_WAYS: tuple[Shown[BothWays], ...] = (
@@ -80,6 +81,12 @@ def page(result: Result, trusted: Trusted) -> str:
         ]
         lines += [f"| {' | '.join(row.cells)} |" for row in table.rows]
     return "\n".join(lines) + "\n"
+
+
+def _planted(each: Compared) -> str:
+    """`a spin of 1us before each write, 2.9 % of the figure`."""
+    said = _PLANTED[each.variant].format(format_duration_ns(each.planted_ns))
+    return said if each.share is None else f"{said}, {100 * each.share:.1f} % of the figure"
 
 
 def case_name(case: Case) -> str:

@@ -17,7 +17,8 @@ MOST_BEHIND = 0.01
 _LEAST_BEHIND_NS = 10_000_000
 """What wakes up as late as this at the end may only have had no core for two or three ticks."""
 _MOST_DRAINING = 0.1
-"""The same for what is under way when the run's time is over, and ends later by more than this."""
+"""The share of a run's time by which its last reply may come after its end, beside the shortest
+time of all."""
 _NEAR = 10
 """A percentile is doubted where a tenth of the times above it are lower bounds."""
 _RARE = {"p99": 0.01, "p99_9": 0.001, "p99_99": 0.0001}
@@ -25,26 +26,27 @@ _RARE = {"p99": 0.01, "p99_9": 0.001, "p99_99": 0.0001}
 
 
 def late_told(
-    case: Case, counters: Mapping[str, int | None], own_ns: int, drained_ns: int, limit: str
+    case: Case, counters: Mapping[str, int | None], own_ns: int, shortest_ns: int, limit: str
 ) -> Iterator[Warning]:
     """The warnings of an open loop in which something was not begun, or ended late.
 
-    `own_ns`: how long the case's own time is. `drained_ns`: how long after its end the last reply
-    came, beyond what the shortest one took; 0 in slices, of which each is judged
-    (runs/overruns.py).
-    `limit`: what the rate is above, in words.
+    `own_ns`: how long the case's own time is. `shortest_ns`: how long the shortest call, or round
+    trip, took. `limit`: what the rate is above, in words.
     """
     of_load = WORKLOADS[case.workload]
     unit, time = of_load.unit, of_load.time
     not_begun = counters.get(f"{unit}_not_begun") or 0
     behind_ns = counters.get("behind_ns") or 0
+    # Of slices each is judged (runs/overruns.py).
+    is_alone = "slices" not in counters
+    drained_ns = (counters.get("run_time_ns") or 0) - own_ns if is_alone else 0
     total = not_begun + (counters.get(unit) or 0)
     waited = f"{not_begun} of {total} {unit} could not be begun before the run ended"
     above = f"this rate is above {limit}, or something stopped them"
     if behind_ns > max(_LEAST_BEHIND_NS, MOST_BEHIND * own_ns):
         first = f"the first of them had been due for {behind_ns / 1e6:.1f} ms"
         yield Warning(FELL_BEHIND, f"{waited}, and {first}: {above}", (f"{time}_", "start_delay_"))
-    elif drained_ns > _MOST_DRAINING * own_ns:
+    elif drained_ns - shortest_ns > _MOST_DRAINING * own_ns:
         late = f"the last reply came {drained_ns / 1e6:.1f} ms after the run's end"
         yield Warning(FELL_BEHIND, f"{late}: {above}", (f"{time}_", "start_delay_"))
     elif not_begun:

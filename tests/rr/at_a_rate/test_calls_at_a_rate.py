@@ -169,7 +169,7 @@ def test_a_rate_that_callers_cannot_make_is_told(command: Command) -> None:
     assert run["counters"]["behind_ns"] >= 300 * MS
     [told] = [each for each in run["warnings"] if each["code"] == "fell_behind"]
     assert told["figures"] == ["call_", "start_delay_"]
-    assert "this rate is above what they can make" in told["message"]
+    assert "this rate is above what these callers can make" in told["message"]
 
 
 def test_a_sweep_of_rates_says_up_to_which_a_limit_is_kept(command: Command) -> None:
@@ -216,11 +216,14 @@ def test_a_slice_has_twenty_calls_at_a_low_rate() -> None:
 @pytest.mark.parametrize(
     ("words", "fault"),
     [
-        (("--rate", "0"), "0"),
-        (("--rate", "1k", "--calls", "5"), "--calls"),
-        (("--rate", "1k", "--scenario", "delayed-ack-stall"), "--scenario"),
-        (("--rate", "1k", "--cross-check"), "--cross-check"),
-        (("--rate", "1k", "--published"), "--published"),
+        (("--rate", "0"), "the rate '0' is not above 0"),
+        (("--rate", "1k", "--calls", "5"), "--rate cannot be combined with --calls: only without"),
+        (
+            ("--rate", "1k", "--scenario", "delayed-ack-stall"),
+            "--rate cannot be combined with --scenario",
+        ),
+        (("--rate", "1k", "--cross-check"), "--rate cannot be combined with --cross-check"),
+        (("--rate", "1k", "--published"), "--rate cannot be combined with --published"),
         (("--arrival", "poisson"), "--arrival needs a schedule: add --rate"),
         (("--rate", "1k", "--arrival", "sometimes"), "constant, poisson, onoff"),
         (("--rate", "1k", "--slice", "5ms"), "fewer than 20 calls at --rate 1000"),

@@ -306,6 +306,9 @@ impl<'a> Waiting<'a> {
 
     /// Let callers call whose calls have come due.
     fn release(&mut self) {
+        if self.at_a_rate.is_none() {
+            return;
+        }
         let own_ns = self.span.own_at_ns(monotonic_ns());
         while let Some(caller) = self
             .at_a_rate

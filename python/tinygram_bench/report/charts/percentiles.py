@@ -46,7 +46,7 @@ _TITLES = {
 }
 _TITLES_AT_A_RATE = {
     "call": "Time of a call from when it was due",
-    "round_trip": "Round trip from the intended send time",
+    "round_trip": "Round trip from when the message was due",
 }
 _TEXT = (
     "How long the fastest 50 %, 99 %, 99.99 % took at most. The further right, the rarer; a "

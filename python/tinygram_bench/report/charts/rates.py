@@ -57,7 +57,7 @@ def rate_charts(result: Result) -> Iterator[Chart]:
     names, series, failed_at = names_without_rate(result), series_of(result), _failed_at(result)
     behind = _behind_in(result.runs)
     loads = _by_load(result)
-    times = {WORKLOADS[load.workload].time for load in loads}
+    times = dict.fromkeys(WORKLOADS[load.workload].time for load in loads)
     figures = [f"{time}_{percentile}_us" for time in times for percentile in _SHOWN]
     for figure in dict.fromkeys(figures if limit is None else (limit.figure, *figures)):
         said, _, what = in_words(figure).partition(" ")

@@ -62,7 +62,7 @@ def _at_a_rate(load: Load) -> tuple[LoadTable, ...]:
         shown_median("start\ndelay\np50", "start_delay_p50_us", 5),
         shown_median("start\ndelay\np99", "start_delay_p99_us", 4),
     )
-    title = f"Round trip from the intended send time {pace(load)} (µs)"
+    title = f"Round trip from when the message was due {pace(load)} (µs)"
     return (
         LoadTable(title, shown, compares="by marks"),
         replace(messages, shown=counted, compares=None),

@@ -161,7 +161,7 @@ def way_of(case: Case) -> str:
 
 
 def load_name(case: Case) -> str:
-    """`stream 10,000/s`, `stream flat out in reverse`, `fanout 100/s`, `rr`, `echo`."""
+    """`stream 10,000/s`, `stream flat out in reverse`, `fanout 100/s`, `rr 1,000/s`, `echo`."""
     if case.rate_per_s is None and case.workload not in ("stream", "fanout"):
         return case.workload
     rate = "flat out" if case.rate_per_s is None else f"{case.rate_per_s:,.0f}/s"

@@ -72,7 +72,7 @@ def assembled(case: Case, round: int, order: ClientOrder, report: Report, found:
         assert order.slices is not None, "it took turns"
         slices = figures_of(report.in_slices, order.slices, found.sliced)
         counters |= slice_counters(report.in_slices, found.sliced)
-    own_ns = EchoParameters.of(case).duration_ns or 0
+    own_ns = order.own_ns or 0
     return Run(
         case.case_id,
         round,
@@ -143,11 +143,8 @@ def _warnings(
     if order.pace is not None:
         # How many are in flight is what the load makes it.
         limit = "what the server can answer with so many in flight"
-        own_ns = order.own_ns or 0
         shortest_ns = Histogram.from_base64(report.histograms["round_trip_ns"]).min_ns
-        drained_ns = _known(counters, "run_time_ns") - own_ns - shortest_ns
-        is_alone = order.slices is None
-        warnings.extend(late_told(case, counters, own_ns, drained_ns if is_alone else 0, limit))
+        warnings.extend(late_told(case, counters, order.own_ns or 0, shortest_ns, limit))
         return warnings
     in_flight, most = _in_flight(counters), order.workers * order.depth
     if in_flight < _LEAST_IN_FLIGHT * most:

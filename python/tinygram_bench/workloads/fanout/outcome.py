@@ -115,7 +115,7 @@ def _warnings(
     by = " by this host" if found.is_elsewhere else " by both ends"
     yield from retransmits_told(counters.get("kernel_RetransSegs"), by)
     yield from host_network_told(has_private_network=found.has_private_network)
-    own_ns = found.slices.slice_ns * len(found.slices.begins_ns)
+    own_ns = found.slices.own_ns
     busy = heard.counters["receiver_cpu_ns"] / own_ns
     if shares_core(case):
         yield Warning(

@@ -74,9 +74,8 @@ def warnings_of(
         )
     warnings.extend(slices_told(own_ns, dict(counters), "the callers", "the server"))
     if case.rate_per_s is not None:
-        is_alone = "slices" not in counters
-        drained_ns = (counters["run_time_ns"] or 0) - own_ns - shortest_ns if is_alone else 0
-        warnings.extend(late_told(case, counters, own_ns, drained_ns, "what they can make"))
+        limit = "what these callers can make"
+        warnings.extend(late_told(case, counters, own_ns, shortest_ns, limit))
         return tuple(warnings)
     share = _share_in_calls(counters)
     if share is not None and share < LEAST_IN_FLIGHT:

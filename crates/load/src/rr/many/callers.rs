@@ -112,8 +112,8 @@ impl<'a> Callers<'a> {
 
     /// At a rate, the next caller whose call has come due; `None`: no other has.
     pub fn release(&mut self) -> Option<usize> {
-        let own_ns = self.span.own_at_ns(monotonic_ns());
-        self.book.as_mut()?.release(own_ns)
+        let book = self.book.as_mut()?;
+        book.release(self.span.own_at_ns(monotonic_ns()))
     }
 
     /// At a rate, when the next call of the span comes due, CLOCK_MONOTONIC; `None`: no other does.
@@ -122,7 +122,7 @@ impl<'a> Callers<'a> {
     }
 
     /// When all spans are over, record the calls that were due in them and that nobody began.
-    pub fn end_of_all(&mut self) {
+    pub fn record_not_begun(&mut self) {
         for due_ns in self.book.iter().flat_map(Book::not_begun) {
             self.tally.record_not_begun(&self.spans, due_ns);
         }

@@ -91,7 +91,7 @@ impl<'a> Many<'a> {
             sleep_until_ns(span.start_ns);
             self.call(*span, is_stopped)?;
         }
-        self.callers.end_of_all();
+        self.callers.record_not_begun();
         Ok(self.callers.take_tally())
     }
 
@@ -99,32 +99,35 @@ impl<'a> Many<'a> {
         self.callers.begin_span(span);
         // The thread may have slept through its slice, and now another case has its turn.
         if monotonic_ns() < span.end_ns && !is_stopped.load(Relaxed) {
-            self.call_now(is_stopped)?;
+            self.call_until_over(is_stopped)?;
         }
         self.callers.end_span();
         Ok(())
     }
 
     /// Let all of them call, until the span is over and every call has its reply, or until told to stop.
-    fn call_now(&mut self, is_stopped: &AtomicBool) -> Result<(), CallError> {
-        let Self { callers, calls } = self;
+    fn call_until_over(&mut self, is_stopped: &AtomicBool) -> Result<(), CallError> {
         // At a rate, those that were due before.
-        for caller in 0..callers.len() {
-            if callers.begin(caller)? {
-                calls.begin(callers, caller)?;
-            }
+        for caller in 0..self.callers.len() {
+            self.begin(caller)?;
         }
         while !is_stopped.load(Relaxed) {
-            while let Some(caller) = callers.release() {
-                if callers.begin(caller)? {
-                    calls.begin(callers, caller)?;
-                }
+            while let Some(caller) = self.callers.release() {
+                self.begin(caller)?;
             }
-            let next_due_at_ns = callers.next_due_at_ns();
-            if !callers.is_calling() && next_due_at_ns.is_none() {
+            let next_due_at_ns = self.callers.next_due_at_ns();
+            if !self.callers.is_calling() && next_due_at_ns.is_none() {
                 break;
             }
-            calls.advance(callers, next_due_at_ns)?;
+            self.calls.advance(&mut self.callers, next_due_at_ns)?;
+        }
+        Ok(())
+    }
+
+    /// Let a caller call, if it may, and send what it sends first.
+    fn begin(&mut self, caller: usize) -> Result<(), CallError> {
+        if self.callers.begin(caller)? {
+            self.calls.begin(&mut self.callers, caller)?;
         }
         Ok(())
     }

@@ -247,15 +247,15 @@ def rr(
         sweep,
         _SWEPT,
         never_with={"--scenario": scenario, "--cross-check": cross_check},
-        set_by_sweep={"size": {"--request": request}, "rate": {"--rate": rate, "--calls": calls}},
+        set_by_sweep={"size": {"--request": request}, "rate": {"--rate": rate}},
         limit=limit,
         limited="call",
         is_paced=bool(rate),
     )
     check_swept(swept, {"--server": server})
-    closed = {"--scenario": scenario, "--cross-check": cross_check, "--published": published}
-    never, again = closed | {"--calls": calls}, "only without a rate callers call again and again"
-    rates_per_s = rates_asked(rate, arrival, swept, never, again)
+    once = {"--scenario": scenario, "--cross-check": cross_check, "--published": published}
+    reason = "only without a rate callers call again and again"
+    rates_per_s = rates_asked(rate, arrival, swept, once | {"--calls": calls}, reason)
     shape: dict[str, Any] = {
         "connections": connections,
         "sends_per_request": sends_per_request,

@@ -29,9 +29,10 @@ _LONGEST_GAP = 10
 
 
 def check_due(plan: Plan, slice_ns: int | None) -> Plan:
-    """Return the plan. Raises UsageError where too much or too little is due.
+    """Return the plan. Raises UsageError where a run has too many calls, or too few.
 
-    That is so, too, where our server would close connections as idle. `slice_ns`: of `--slice`.
+    That is so, too, where connections would be idle for so long that our server closes them.
+    `slice_ns`: of `--slice`.
     """
     check_schedules(plan, _MOST_CALLS, slice_ns)
     in_turns = Counter(turns_of(case) for case in plan.cases if case.parameters.slice_ns)

@@ -18,11 +18,11 @@ from tinygram_bench.workloads.rr.order import CallTimes, SliceTally, Start
 class Diary:
     """What one caller did at a rate."""
 
-    def __init__(self, not_begun_ns: Sequence[int] = ()) -> None:
+    def __init__(self) -> None:
         # A flat array: objects of each call would be more to collect, while others are timed.
         self._made = array("q")
-        self.not_begun_ns = not_begun_ns
-        """When the calls are due that it has not begun, in ns of the case's own time."""
+        self.not_begun_ns: Sequence[int] = ()
+        """When the calls were due that it could not begin, in ns of the case's own time."""
 
     def note(self, span: int, due_ns: int, times: CallTimes) -> None:
         """A call was made. `span`: the number of the one in which it began.

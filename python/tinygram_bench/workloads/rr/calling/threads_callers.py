@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tinygram_bench._native import CallBook, CallContent, set_exact_timers
 from tinygram_bench.host.network.connections import introduce
@@ -73,7 +73,8 @@ class Callers:
     def keep_to(self, book: CallBook) -> None:
         """From the start on, make calls when they are due."""
         for number, caller in enumerate(self._callers):
-            caller.diary = Diary(book.of(number))
+            caller.due_ns = book.of(number)
+            caller.diary = Diary()
 
     def run(self, start: Start) -> Tally:
         """Let the callers call; return their results. Raises CallError or OSError."""
@@ -136,8 +137,10 @@ class Caller:
         self._index = 0
         self._calls = 0
         self.warm_up_ns = 0
+        self.due_ns: Sequence[int] = ()
+        """At a rate: when its calls are due, in ns of the case's own time."""
         self.diary: Diary | None = None
-        """Which calls are due, and were made; None: without a rate."""
+        """At a rate: what it did."""
         self._is_per_request = order.connections == "per-request"
         self._tally = Tally()
 
@@ -187,7 +190,7 @@ class Caller:
         """
         assert self.diary is not None, "it is told when its calls are due"
         set_exact_timers(True)
-        due_ns = deque(self.diary.not_begun_ns)
+        due_ns = deque(self.due_ns)
         for number, span in enumerate(start.spans):
             while due_ns and not is_stopped() and _begins(span, due_ns[0]):
                 self.diary.note(number, due_ns.popleft(), self._call())
