@@ -90,7 +90,7 @@ def test_the_share_of_slices_that_something_stopped_is_told_and_bars_nothing() -
     ("rate_per_s", "link", "slice_ms", "has_remedy"),
     [
         (None, "loopback", 20, True),
-        (None, "loopback", 5, False),
+        (None, "loopback", 3, False),
         (None, "rtt=1ms", 20, False),
         (1_000.0, "loopback", 20, False),
     ],
@@ -111,7 +111,7 @@ def test_shorter_slices_are_named_where_a_count_is_compared_that_stops_affect(
     ]
     (summary,) = summarise(plan_of([case], runs), runs)
     (told,) = [each for each in summary.warnings if each.code == "slices_stalled"]
-    assert told.message.endswith("are stopped: --slice 5ms") == has_remedy
+    assert told.message.endswith("are stopped: --slice 3ms") == has_remedy
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,9 @@ _OF_SOME_ROUNDS = (*LINK_FAULTS, "other_measurement", FELL_BEHIND, "slices_enter
 """Warnings about conditions that may come and go between two rounds."""
 _MOST_STALLED = 0.01
 """Share of the slices that may be stalled, or have a late pacer, before a warning tells of it."""
-_SHORT_SLICE_NS = 5_000_000
-"""Flat out with both cores disturbed, slices as short as this showed 2 % where those of 20 ms
-showed 22 % (docs/resolution.md)."""
+_SHORT_SLICE_NS = 3_000_000
+"""With both cores disturbed, half the interval of throughput was 1 to 2 % with slices as short as
+this, and 24 % with those of 20 ms (docs/resolution.md)."""
 _MOST_LATE = 0.5
 """Where the pacer was late in more of the slices, their medians are those of such slices."""
 _BLURRED = {
