@@ -15,7 +15,7 @@ from tests.support.command import Command, Done, Refused, run_once
 
 from tinygram_bench._native import CallContent, RrServer
 from tinygram_bench.runs.slices import Slices
-from tinygram_bench.workloads.rr.calling import Tally, prepared
+from tinygram_bench.workloads.rr.calling import Tally, prepared, threads_callers, threads_shared
 from tinygram_bench.workloads.rr.cases import CONNECTIONS
 from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, SliceTally, Span, Start
 
@@ -130,23 +130,7 @@ def test_callers_that_slept_through_a_slice_make_no_call_in_anothers_turn(
     content = CallContent(100, 50, 1)
     with serving(content) as port:
         now_ns = time.monotonic_ns()
-        order = CallOrder(
-            host="127.0.0.1",
-            port=port,
-            runtime=runtime,
-            callers=3,
-            connections=connections,
-            depth=2,
-            sends_per_request=1,
-            strategy="nodelay",
-            request_bytes=100,
-            reply_bytes=50,
-            checks_replies=True,
-            seed=1,
-            warm_up_calls=1,
-            congestion_control="cubic",
-            give_up_ns=now_ns + 60_000 * MS,
-        )
+        order = order_of(runtime, connections, port)
         callers = prepared(order, content)
         over = Span(now_ns - 20 * MS, now_ns - 10 * MS, settled_ns=now_ns - 18 * MS)
         endless = Span(now_ns, now_ns + 60_000 * MS, 1, settled_ns=now_ns)
@@ -154,6 +138,53 @@ def test_callers_that_slept_through_a_slice_make_no_call_in_anothers_turn(
     assert [len(each.calls_ns) for each in tally.slices] == [0, 3]
     assert tally.slices[0].last_ns <= over.end_ns
     assert tally.calls == 3
+
+
+@pytest.mark.parametrize(
+    ("connections", "method"),
+    [("per-caller", "run"), ("shared", "run"), ("per-caller", "warm_up"), ("shared", "call")],
+)
+def test_a_fault_that_nobody_expected_of_a_thread_is_raised_by_who_waits_for_it(
+    monkeypatch: pytest.MonkeyPatch, connections: str, method: str
+) -> None:
+    """Otherwise its calls would be missing, and nothing would say so."""
+
+    def faulty(*_: object) -> None:
+        raise LookupError("nobody expected this")
+
+    content = CallContent(100, 50, 1)
+    with serving(content) as port:
+        if method == "call":
+            monkeypatch.setattr(threads_shared, "check_reply", faulty)
+        else:
+            monkeypatch.setattr(threads_callers.Caller, method, faulty)
+        with pytest.raises(LookupError, match="nobody expected this"):
+            called_once(order_of("threads", connections, port), content)
+
+
+def called_once(order: CallOrder, content: CallContent) -> Tally:
+    now_ns = time.monotonic_ns()
+    return prepared(order, content).run(Start((Span(now_ns, now_ns + 60_000 * MS, 1),)))
+
+
+def order_of(runtime: str, connections: str, port: int) -> CallOrder:
+    return CallOrder(
+        host="127.0.0.1",
+        port=port,
+        runtime=runtime,
+        callers=3,
+        connections=connections,
+        depth=2,
+        sends_per_request=1,
+        strategy="nodelay",
+        request_bytes=100,
+        reply_bytes=50,
+        checks_replies=True,
+        seed=1,
+        warm_up_calls=1,
+        congestion_control="cubic",
+        give_up_ns=time.monotonic_ns() + 60_000 * MS,
+    )
 
 
 @contextmanager

@@ -10,7 +10,6 @@ from queue import SimpleQueue
 
 from tinygram_bench._native import CallContent
 from tinygram_bench.workloads.rr.calling import (
-    CallError,
     Parts,
     check_reply,
     early_reply,
@@ -81,7 +80,7 @@ class SharedLine:
                     self._waiting.popleft().put(None)
                     index += 1
             raise short_reply(index, 0, self._reply_bytes)
-        except (CallError, OSError) as failure:
+        except Exception as failure:  # noqa: BLE001 - raised again by whoever waits for a reply
             self._fail(failure)
 
     def _fail(self, failure: Exception) -> None:
