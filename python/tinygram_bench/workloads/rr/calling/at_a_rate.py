@@ -15,7 +15,7 @@ from tinygram_bench.workloads.rr.calling import Tally
 from tinygram_bench.workloads.rr.order import CallTimes, SliceTally, Start
 
 
-class Diary:
+class CallLog:
     """What one caller did at a rate."""
 
     def __init__(self) -> None:
@@ -38,11 +38,11 @@ class Diary:
             yield span, due_ns, CallTimes(*times)
 
 
-def record(tally: Tally, start: Start, diaries: Iterable[Diary]) -> None:
+def record(tally: Tally, start: Start, logs: Iterable[CallLog]) -> None:
     """Add up what callers did. This is done when the last slice is over."""
     slices = [_Slice() for _ in start.slices]
-    for diary in diaries:
-        _record(tally, start, diary, slices)
+    for log in logs:
+        _record(tally, start, log, slices)
     # Callers at a rate are there all the time: a slice tells nothing of how much of it they called.
     tally.slices += [
         SliceTally(each.calls_ns, 0, each.last_ns or span.start_ns, each.calls)
@@ -59,12 +59,12 @@ class _Slice:
         self.calls = 0
 
 
-def _record(tally: Tally, start: Start, diary: Diary, slices: Sequence[_Slice]) -> None:
+def _record(tally: Tally, start: Start, log: CallLog, slices: Sequence[_Slice]) -> None:
     """Add what one caller did to what was found in each slice, and the rest to `tally`."""
     spans = start.spans
     on_due = _recorder(tally, start, slices)
     ends_ns = [span.end_ns for span in spans]
-    for number, due_ns, (called_ns, begun_ns, ended_ns) in diary.made():
+    for number, due_ns, (called_ns, begun_ns, ended_ns) in log.made():
         due_at_ns = spans[number].at_ns(due_ns)
         tally.count(begun_ns, ended_ns)
         ends_ns[number] = max(ends_ns[number], ended_ns)
@@ -74,7 +74,7 @@ def _record(tally: Tally, start: Start, diary: Diary, slices: Sequence[_Slice]) 
             slices[number].last_ns = max(slices[number].last_ns, ended_ns)
         on_due(due_ns, max(0, called_ns - due_at_ns), max(0, ended_ns - due_at_ns))
     over_ns = spans[-1].own_ns + spans[-1].end_ns - spans[-1].start_ns
-    for due_ns in diary.not_begun_ns:
+    for due_ns in log.not_begun_ns:
         waited_ns = max(0, over_ns - due_ns)
         tally.calls_not_begun += 1
         tally.behind_ns = max(tally.behind_ns, waited_ns)

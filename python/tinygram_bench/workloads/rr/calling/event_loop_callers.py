@@ -35,8 +35,8 @@ from tinygram_bench.workloads.rr.calling import (
     short_reply,
     unconnected,
 )
-from tinygram_bench.workloads.rr.calling.at_a_rate import Diary, record
-from tinygram_bench.workloads.rr.calling.event_loop_desk import Desk
+from tinygram_bench.workloads.rr.calling.at_a_rate import CallLog, record
+from tinygram_bench.workloads.rr.calling.event_loop_pacer import Pacer
 from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, Span, Start
 
 _Act = Coroutine[Any, Any, None]
@@ -76,7 +76,7 @@ class Callers:
             self._tally.record_slices(caller.in_slices for caller in self._callers)
         else:
             _run(self._runner, self._call_at_a_rate(start, self._book))
-            record(self._tally, start, (caller.diary for caller in self._callers))
+            record(self._tally, start, (caller.log for caller in self._callers))
         if self._line is not None:
             self._tally.connect.record(self._line.connect_ns)
         return self._tally
@@ -107,14 +107,14 @@ class Callers:
         await _together(self._callers, lambda caller: caller.run(start))
 
     async def _call_at_a_rate(self, start: Start, book: CallBook) -> None:
-        desk = Desk(start, book, len(self._callers))
+        pacer = Pacer(start, book, len(self._callers))
         numbers = {caller: number for number, caller in enumerate(self._callers)}
         async with asyncio.TaskGroup() as group:
             for caller, number in numbers.items():
-                group.create_task(caller.run_at_a_rate(desk, number))
-            group.create_task(desk.run())
+                group.create_task(caller.run_at_a_rate(pacer, number))
+            group.create_task(pacer.run())
         for caller, number in numbers.items():
-            caller.diary.not_begun_ns = book.not_begun(number)
+            caller.log.not_begun_ns = book.not_begun(number)
 
 
 async def _together(callers: Iterable[Caller], act: Callable[[Caller], _Act]) -> None:
@@ -161,7 +161,7 @@ class Caller:
         tally: Tally,
     ) -> None:
         self.in_slices: list[tuple[Span, int, list[CallTimes]]] = []
-        self.diary = Diary()
+        self.log = CallLog()
         self.tally = tally
         self._order = order
         self._content = content
@@ -212,11 +212,11 @@ class Caller:
             self.tally.callers_time_ns += now_ns - arrived_ns
             self.in_slices.append((span, arrived_ns, calls))
 
-    async def run_at_a_rate(self, desk: Desk, number: int) -> None:
+    async def run_at_a_rate(self, pacer: Pacer, number: int) -> None:
         """Make each call when it is due, or when the one before has its reply."""
-        while (due_ns := await desk.next_call(number)) is not None:
-            span = desk.span
-            self.diary.note(span, due_ns, await self._call())
+        while (due_ns := await pacer.next_call(number)) is not None:
+            span = pacer.span
+            self.log.note(span, due_ns, await self._call())
 
     async def _connected(self) -> Connection:
         connection = await connected(self._order)

@@ -24,7 +24,7 @@ from tinygram_bench.workloads.rr.calling import (
     short_reply,
     unconnected,
 )
-from tinygram_bench.workloads.rr.calling.at_a_rate import Diary, record
+from tinygram_bench.workloads.rr.calling.at_a_rate import CallLog, record
 from tinygram_bench.workloads.rr.calling.threads_shared import SharedLine
 from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, Span, Start
 
@@ -73,7 +73,7 @@ class Callers:
         """From the start on, make calls when they are due."""
         for number, caller in enumerate(self._callers):
             caller.due_ns = book.of(number)
-            caller.diary = Diary()
+            caller.log = CallLog()
 
     def run(self, start: Start) -> Tally:
         """Let the callers call; return their results. Raises CallError or OSError."""
@@ -84,10 +84,10 @@ class Callers:
         if self._failures:
             raise self._failures[0]
         tally = Tally.of(self._tallies)
-        diaries = [each.diary for each in self._callers if each.diary is not None]
-        if diaries:
+        logs = [each.log for each in self._callers if each.log is not None]
+        if logs:
             # Only now, for others might have waited for the interpreter meanwhile.
-            record(tally, start, diaries)
+            record(tally, start, logs)
         if self._line is not None:
             tally.connect.record(self._line.connect_ns)
         return tally
@@ -115,7 +115,7 @@ class Callers:
         self._has_started.wait()
         if self._start is None:
             return
-        act = caller.run if caller.diary is None else caller.run_at_a_rate
+        act = caller.run if caller.log is None else caller.run_at_a_rate
         try:
             self._tallies.append(act(self._start, lambda: bool(self._failures)))
         except Exception as failure:  # noqa: BLE001 - raised again by `run`
@@ -138,7 +138,7 @@ class Caller:
         self.warm_up_ns = 0
         self.due_ns: Sequence[int] = ()
         """At a rate: when its calls are due, in ns of the case's own time."""
-        self.diary: Diary | None = None
+        self.log: CallLog | None = None
         """At a rate: what it did."""
         self._is_per_request = order.connections == "per-request"
         self._tally = Tally()
@@ -185,16 +185,16 @@ class Caller:
     def run_at_a_rate(self, start: Start, is_stopped: Callable[[], bool]) -> Tally:
         """Make each call when it is due, or when the one before has its reply.
 
-        Returns the results without those that are in the diary.
+        Returns the results without those that are in the log.
         """
-        assert self.diary is not None, "it is told when its calls are due"
+        assert self.log is not None, "it is told when its calls are due"
         set_exact_timers(True)
         due_ns = deque(self.due_ns)
         for number, span in enumerate(start.spans):
             while due_ns and not is_stopped() and _begins(span, due_ns[0]):
-                self.diary.note(number, due_ns.popleft(), self._call())
+                self.log.note(number, due_ns.popleft(), self._call())
         time.sleep(max(0.0, (start.spans[-1].start_ns - time.monotonic_ns()) / 1e9))
-        self.diary.not_begun_ns = due_ns
+        self.log.not_begun_ns = due_ns
         return self._tally
 
     def _connect(self) -> socket.socket:

@@ -8,7 +8,7 @@ from tinygram_bench._native import CallBook, Timer
 from tinygram_bench.workloads.rr.order import Span, Start
 
 
-class Desk:
+class Pacer:
     """The calls of all callers of a loop, in the spans of `start`, by `book`.
 
     Law: a caller asks for its next call when it has the reply to the one before.
