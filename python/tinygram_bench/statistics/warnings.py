@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from statistics import fmean, median
 
-from tinygram_bench.links.spec import LOOPBACK
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Case, Figure, Warning
 from tinygram_bench.model.strategies import parse_strategy
@@ -165,15 +164,16 @@ def _stall_warnings(sample: Sample) -> tuple[Warning, ...]:
     message = (
         f"in {fmean(shares):.0%} of its slices a message took over {STALL_US / 1_000:g} ms "
         "longer than half of the others, as after a stop of the host, a loss or a delayed "
-        f"acknowledgement; these slices count like all others{_remedy(sample.case)}"
+        f"acknowledgement; these slices count like all others{_remedy(sample)}"
     )
     return (Warning(code="slices_stalled", message=message),)
 
 
-def _remedy(case: Case) -> str:
+def _remedy(sample: Sample) -> str:
     """What makes stops matter less where a count of what got done is compared."""
-    is_long = (case.parameters.slice_ns or 0) > _SHORT_SLICE_NS
-    if case.rate_per_s is not None or case.link != LOOPBACK or not is_long:
+    is_long = (sample.case.parameters.slice_ns or 0) > _SHORT_SLICE_NS
+    is_over_link = any(run.link is not None for run in sample.good_runs)
+    if sample.case.rate_per_s is not None or is_over_link or not is_long:
         return ""
     return f"; fewer of shorter ones are stopped: --slice {format_duration_ns(_SHORT_SLICE_NS)}"
 
