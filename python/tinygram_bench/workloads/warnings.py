@@ -37,7 +37,7 @@ def late_told(
     unit, time = of_load.unit, of_load.time
     not_begun = counters.get(f"{unit}_not_begun") or 0
     behind_ns = counters.get("behind_ns") or 0
-    # Of slices each is judged (runs/overruns.py).
+    # In turns each slice is judged by itself (runs/overruns.py).
     is_alone = "slices" not in counters
     drained_ns = (counters.get("run_time_ns") or 0) - own_ns if is_alone else 0
     total = not_begun + (counters.get(unit) or 0)

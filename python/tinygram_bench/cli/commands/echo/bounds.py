@@ -31,7 +31,7 @@ usually have 1,024."""
 MAX_DEPTH = 65_536
 MAX_BUFFER_BYTES = 16 << 20
 MAX_MESSAGES = 100_000_000
-"""Of a run, also of one at a rate: when each message is due is known before it starts."""
+"""The most messages of a run, at a rate too: when each is due is known before it starts."""
 _MAX_IN_FLIGHT_BYTES = 1 << 30
 _LOOPBACK = "127.0.0.1"
 
