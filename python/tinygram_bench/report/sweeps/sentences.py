@@ -31,7 +31,7 @@ def sentences_on(swept: Swept) -> tuple[str, ...]:
 
 
 def _rested(swept: Swept) -> tuple[str, ...]:
-    """What a limit in slices does not say: a backlog may cool down while others have turns."""
+    """What a limit in slices does not say: a host or server may recover while others have turns."""
     has_slices = any(case.parameters.slice_ns for curve in swept.curves for case in curve.cases)
     if swept.sweep.limit is None or not has_slices:
         return ()

@@ -253,9 +253,9 @@ def rr(
         is_paced=bool(rate),
     )
     check_swept(swept, {"--server": server})
-    once = {"--scenario": scenario, "--cross-check": cross_check, "--published": published}
+    closed = {"--scenario": scenario, "--cross-check": cross_check, "--published": published}
     reason = "only without a rate callers call again and again"
-    rates_per_s = rates_asked(rate, arrival, swept, once | {"--calls": calls}, reason)
+    rates_per_s = rates_asked(rate, arrival, swept, closed | {"--calls": calls}, reason)
     shape: dict[str, Any] = {
         "connections": connections,
         "sends_per_request": sends_per_request,

@@ -22,8 +22,6 @@ _SIZES = ("request_bytes", "reply_bytes")
 _CROSS_CHECK_BYTES = 100
 _MOST_CALLS = 10_000_000
 """The most calls of a run at a rate: when each is due is known before it starts."""
-
-
 _LONGEST_GAP = 10
 """Times the mean gap: at random arrivals one gap in 22,000 is longer."""
 

@@ -23,8 +23,8 @@ class Pacer:
         self._waiting: list[asyncio.Future[None] | None] = [None] * callers
         self._is_over = False
         self._timer = Timer()
-        self._rung = asyncio.Event()
-        """Set when the present span has begun."""
+        self._has_begun = asyncio.Event()
+        """Set when it is time for the next span to begin."""
         self._nothing_left = asyncio.Event()
         """Set when no other call comes due in the present span."""
 
@@ -45,9 +45,9 @@ class Pacer:
         self._loop.add_reader(self._timer, self._on_timer)
         try:
             for number, span in enumerate(self._start.spans):
-                self._rung.clear()
+                self._has_begun.clear()
                 self._timer.set(span.start_ns)
-                await self._rung.wait()
+                await self._has_begun.wait()
                 self._begin(number, span)
                 await self._nothing_left.wait()
         finally:
@@ -68,10 +68,10 @@ class Pacer:
 
     def _on_timer(self) -> None:
         self._timer.take()
-        if self._rung.is_set():
+        if self._has_begun.is_set():
             self._release()
         else:
-            self._rung.set()
+            self._has_begun.set()
 
     def _release(self) -> None:
         while (caller := self._book.release()) is not None:
