@@ -38,7 +38,7 @@ fn adaptive_writes_the_first_message_through_and_gathers_what_follows() {
 }
 
 #[test]
-fn adaptive_expects_what_came_last_a_burst_or_a_single_message() {
+fn adaptive_expects_what_came_last_bursts_or_a_single_message() {
     let mut driver = Driver::new(Knobs::new(Strategy::Adaptive), Vec::new());
     let mut writes = Vec::new();
     for burst in [1, 1, 2, 2, 16, 16, 1, 1] {
@@ -50,9 +50,10 @@ fn adaptive_expects_what_came_last_a_burst_or_a_single_message() {
         driver.now_ns += 1_000_000;
         writes.push(driver.coalescer.stats().writes - before);
     }
-    assert_eq!(writes, [1, 1, 2, 1, 1, 1, 1, 1]);
+    // One pair may be chance, two are not, and a burst of more never is.
+    assert_eq!(writes, [1, 1, 2, 2, 1, 1, 1, 1]);
     // The first single message after the bursts was held to the end of its iteration.
-    assert_eq!(driver.coalescer.stats().flushes(Reason::Idle), 4);
+    assert_eq!(driver.coalescer.stats().flushes(Reason::Idle), 5);
 }
 
 #[test]

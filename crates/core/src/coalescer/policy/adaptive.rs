@@ -2,7 +2,7 @@
 //! iteration, and later only where waiting brings more messages.
 //!
 //! Iterations decide which messages leave together. The first message after a rest leaves at once, unless
-//! the last iteration had several, or the messages that usually follow would wait longer for its write
+//! the last iterations had several, or the messages that usually follow would wait longer for its write
 //! than it waits for the iteration's end; those that follow in the iteration leave at its end, in one
 //! write, however slow the program is between them. Where messages come as fast as the loop lets them
 //! ([`load`]), they are held for more iterations. An iteration without a message ends every hold.
@@ -20,6 +20,10 @@ const IDLE_NS: u64 = 20_000;
 /// A loop that does not say when it rests has rested if a message comes this long after the last tick or
 /// write, and longer after it than an iteration lasts: about the price of a write.
 const REST_NS: u64 = 5_000;
+/// A loop that is not ours and does not tell of this iteration's end has begun another one if a message
+/// comes this long after the last write: later than the next message of the same burst, and sooner than
+/// an iteration ends. A program that computes for longer between two messages pays for one more write.
+const NEXT_NS: u64 = 1_500;
 /// A sender that has been silent for this long was not busy.
 const PAUSE_NS: u64 = 100_000;
 /// Messages of a closed load are held for no more than this part of the time that the loop has been busy.
@@ -33,6 +37,9 @@ const SLOW_NS: u64 = 2_000_000;
 /// Where many connections have messages in an iteration, their writes may be why it is long: it is
 /// slow only if it takes this long for each of them, several times the price of a write.
 const SLOW_EACH_NS: u64 = 40_000;
+/// The next iteration is expected to have several messages after one that had more than two, or after two
+/// that had two; where most have one, a pair by chance does not hold the next message.
+const EXPECTED: u8 = 2;
 /// A busy loop's iterations have several messages from this average on.
 const SEVERAL: f32 = 1.5;
 /// The average reaches back over this many iterations.
@@ -78,8 +85,9 @@ pub(in super::super) struct Adaptive {
     first: Option<First>,
     /// When the first message came of the last iteration that had any, if the loop has not rested since.
     last_first_ns: Option<u64>,
-    /// Whether the last iteration with messages had several: then the next is expected to have several.
-    is_bursty: bool,
+    /// How sure it is that the next iteration has several messages, because the last ones had: from 0 to
+    /// [`EXPECTED`].
+    several: u8,
     /// How many iterations in a row had one message.
     single_iterations: u32,
     /// A moving average of the messages of an iteration.
@@ -191,7 +199,7 @@ impl Adaptive {
             load: Load::new(),
             first: None,
             last_first_ns: None,
-            is_bursty: false,
+            several: 0,
             single_iterations: 0,
             usual_messages: 1.0,
             has_written: false,
@@ -215,7 +223,7 @@ impl Adaptive {
         let idle_ns = match self.of_loop {
             _ if self.is_end_told() => self.slow_ns,
             Loop::Plain => IDLE_NS,
-            Loop::Resting | Loop::Foreign => self.rest_ns(),
+            Loop::Resting | Loop::Foreign => NEXT_NS,
         };
         let is_idle =
             at.held_since_ns.is_none() && at.now_ns.saturating_sub(self.last_write_ns) >= idle_ns;
@@ -266,7 +274,11 @@ impl Adaptive {
             let gap_ns = first.at_ns.saturating_sub(last_ns);
             self.load.note(came, gap_ns, first.has_write);
         }
-        self.is_bursty = came > 1;
+        self.several = match came {
+            0 | 1 => self.several.saturating_sub(1),
+            2 => (self.several + 1).min(EXPECTED),
+            _ => (self.several + 2).min(EXPECTED),
+        };
         self.single_iterations = if came > 1 {
             0
         } else {
@@ -295,7 +307,7 @@ impl Adaptive {
     /// Whether the first message of an iteration is written before others may come.
     fn is_at_once(&self) -> bool {
         let is_single = if self.has_rested {
-            !(self.is_bursty || self.is_worth_waiting()) || self.is_slow()
+            !(self.several == EXPECTED || self.is_worth_waiting()) || self.is_slow()
         } else {
             self.usual_messages < SEVERAL && !self.is_worth_waiting()
         };
