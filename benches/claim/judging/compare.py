@@ -1,11 +1,13 @@
 """One strategy beside another, round by round: the first rounds pick, the later ones compare.
 
-Luck in picking is therefore not in the comparison.
+What is lost is lost by the later rounds, so that luck in picking is not in it: the rival that was
+picked may have been lucky. What is held is held against every rival, whichever is the best, so that
+nothing is picked for it, and all rounds count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from claim.judging.signed_rank import ratio_of
@@ -29,16 +31,15 @@ LARGE_LOSS = 0.10
 
 Outcome = Literal["held", "lost", "undecided"]
 Rule = Callable[[Mapping[int, float]], Figure | None]
-"""What makes an interval of the ratios of rounds: `compared` or `picked`."""
+"""What makes an interval of the ratios of rounds: `compared`, `of_all` or `picked`."""
 
 
 def looked_at(ratios: Mapping[int, float]) -> list[float]:
-    """The ratios of the rounds that compare, up to the last look that was reached.
+    """The ratios of all rounds up to the last look that was reached.
 
     Later rounds are left out: they were not planned to be looked at.
     """
-    last = max((look for look in LOOKS if look <= max(ratios, default=0)), default=LOOKS[0])
-    return [ratio for round, ratio in ratios.items() if PICKING_ROUNDS < round <= last]
+    return list(_until_look(ratios).values())
 
 
 def compared(ratios: Mapping[int, float]) -> Figure | None:
@@ -46,7 +47,21 @@ def compared(ratios: Mapping[int, float]) -> Figure | None:
 
     Before the first look there is no bound.
     """
-    used = looked_at(ratios)
+    found = _until_look(ratios)
+    return _interval([found[round] for round in found if round > PICKING_ROUNDS], ratios)
+
+
+def of_all(ratios: Mapping[int, float]) -> Figure | None:
+    """The same of all rounds, those that pick among them."""
+    return _interval(looked_at(ratios), ratios)
+
+
+def _until_look(ratios: Mapping[int, float]) -> dict[int, float]:
+    last = max((look for look in LOOKS if look <= max(ratios, default=0)), default=LOOKS[0])
+    return {round: ratio for round, ratio in ratios.items() if round <= last}
+
+
+def _interval(used: Sequence[float], ratios: Mapping[int, float]) -> Figure | None:
     last = max(ratios, default=0)
     errors = [error for look, error in zip(LOOKS, LOOK_ERRORS, strict=True) if look <= last]
     return ratio_of(used, errors[-1] if errors else 0.0) if used else None

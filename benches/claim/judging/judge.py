@@ -1,9 +1,10 @@
 """Held, lost or undecided: ours beside the fixed strategy that is the best of a cell.
 
-A figure is lost when it is lost to the best one, and held when it is held against each that the
-rounds that pick do not show to be worse: that is an intersection-union test, whose error needs no
-correction. Where the clock leaves the figure that decides a cell undecided, counts may decide it
-by the same rule, either way, unless the clock contradicts them.
+A figure is lost when it is lost to the best one in the rounds that compare, and held when it is
+held, over all rounds, against each that the rounds that pick do not show to be worse: that is an
+intersection-union test, whose error needs no correction, and in which luck in picking has no part.
+Where the clock leaves the figure that decides a cell undecided, counts may decide it by the same
+rule, either way, unless the clock contradicts them.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from claim.judging.compare import (
     LARGE_LOSS,
     LOOKS,
     MARGIN,
-    PICKING_ROUNDS,
     Outcome,
     compared,
     looked_at,
+    of_all,
     outcome_of,
 )
 from claim.judging.counts import KERNEL_HOLDS, LEAST_RATIO, is_bounded, predicted
@@ -36,11 +37,11 @@ class Verdict(Value, frozen=True):
     """How ours compares in one figure of one cell.
 
     `is_deciding`: whether the cell is decided by this figure. `rivals`: all that it must be held
-    against, the best one first; `ratio`: the cost ÷ the best one's in the rounds that compare, and
-    `rounds`: how many have both. `is_large`: worse, and by more than LARGE_LOSS by the estimate;
-    `is_shown_large`: by the whole interval. `by_clock`: what the clock says. `by_counts`: what
-    counts say of the figure that decides a cell (counts.py), and `counted`: the ratio to the best
-    one that they predict; None: nothing.
+    against, the best one first; `ratio`: the cost ÷ the best one's over all rounds, or in those
+    that compare if it is lost by them, and `rounds`: how many have both. `is_large`: worse, and by
+    more than LARGE_LOSS by the estimate; `is_shown_large`: by the whole interval. `by_clock`: what
+    the clock says. `by_counts`: what counts say of the figure that decides a cell (counts.py), and
+    `counted`: the ratio to the best one that they predict; None: nothing.
     """
 
     cell: int
@@ -85,7 +86,7 @@ class Verdict(Value, frozen=True):
     def may_be_decided(self) -> bool:
         """Whether more rounds may change an undecided verdict."""
         is_open = self.is_deciding and self.outcome == "undecided" and self.doubt is None
-        return is_open and self.rounds < LOOKS[-1] - PICKING_ROUNDS
+        return is_open and self.rounds < LOOKS[-1]
 
 
 def verdicts_of(cells: Sequence[Cell], samples: Samples) -> tuple[Verdict, ...]:
@@ -113,23 +114,30 @@ def _verdict(
     doubts: dict[str, Doubt | None] = {}
     for name in rivals:
         by_round = samples.ratios(number, OURS, name, figure)
-        ratio = compared(by_round)
-        if ratio is not None:
+        ratio = of_all(by_round)
+        if ratio is not None and compared(by_round) is not None:
             ratios[name] = ratio
             used = looked_at(by_round)
             doubts[name] = doubt_of(samples, number, cell, figure, OURS, name, used)
     if not ratios or rivals[0] not in ratios:
         return None
-    ratio, doubt = ratios[rivals[0]], doubts[rivals[0]]
+    doubt = doubts[rivals[0]]
     is_known = doubt in STILL_LOST
-    outcome = _outcome(rivals, ratios, doubts)
-    counted = {
-        name: predicted(samples, number, cell, OURS, name)
-        for name in ratios
-        if is_deciding and figure == "sum" and doubts[name] is None
-    }
-    by_counts = _by_counts(rivals, counted, ratios, doubts)
-    best = counted.get(rivals[0])
+    against_best = compared(samples.ratios(number, OURS, rivals[0], figure))
+    assert against_best is not None, "it is among the ratios"
+    outcome = _outcome(rivals, ratios, doubts, against_best)
+    ratio = against_best if outcome == "lost" else ratios[rivals[0]]
+    countable = [
+        name for name in ratios if is_deciding and figure == "sum" and doubts[name] is None
+    ]
+    counted = {name: predicted(samples, number, cell, OURS, name, of_all) for name in countable}
+    best = (
+        predicted(samples, number, cell, OURS, rivals[0], compared)
+        if rivals[0] in countable
+        else None
+    )
+    by_counts = _by_counts(rivals, counted, best, ratios, doubts)
+    best = best if by_counts == "lost" else counted.get(rivals[0])
     is_counted_worse = by_counts == "lost" and outcome == "undecided"
     return Verdict(
         cell=number,
@@ -152,18 +160,21 @@ def _verdict(
 def _by_counts(
     rivals: Sequence[str],
     counted: Mapping[str, Figure | None],
+    best: Figure | None,
     ratios: Mapping[str, Figure],
     doubts: Mapping[str, Doubt | None],
 ) -> Outcome:
     """What counts say: *held* against each rival, by the clock or by them; *lost* to the best one.
+
+    `counted`: what they predict of all rounds, `best`: of the best one in the rounds that compare.
 
     Of a rival of which the clock says the contrary, wholly on the other side of 1, or wholly beside
     what is predicted, they say nothing. What the kernel holds is not counted: that rival can cost
     more than predicted, never less, so that ours may be held against it, and nothing is lost to it.
     """
 
-    def by_counts(name: str) -> Outcome:
-        ratio, found = ratios[name], counted.get(name)
+    def by_counts(name: str, found: Figure | None) -> Outcome:
+        ratio = ratios[name]
         if found is None or not is_bounded(found) or not is_bounded(ratio):
             return "undecided"
         if found.high < ratio.low or ratio.high < found.low:
@@ -177,10 +188,11 @@ def _by_counts(
 
     if not counted:
         return "undecided"
-    if by_counts(rivals[0]) == "lost":
+    if by_counts(rivals[0], best) == "lost":
         return "lost"
     is_held = all(
-        name in ratios and (_is_held(ratios[name], doubts[name]) or by_counts(name) == "held")
+        name in ratios
+        and (_is_held(ratios[name], doubts[name]) or by_counts(name, counted.get(name)) == "held")
         for name in rivals
     )
     return "held" if is_held else "undecided"
@@ -191,11 +203,16 @@ def _is_held(ratio: Figure, doubt: Doubt | None) -> bool:
 
 
 def _outcome(
-    rivals: Sequence[str], ratios: Mapping[str, Figure], doubts: Mapping[str, Doubt | None]
+    rivals: Sequence[str],
+    ratios: Mapping[str, Figure],
+    doubts: Mapping[str, Doubt | None],
+    against_best: Figure,
 ) -> Outcome:
-    """One of the rivals without rounds that compare, as where all have failed, is not held."""
-    best = rivals[0]
-    if doubts[best] in STILL_LOST and outcome_of(ratios[best]) == "lost":
+    """`against_best`: the ratio to the best rival in the rounds that compare.
+
+    One of the rivals without rounds that compare, as where all have failed, is not held.
+    """
+    if doubts[rivals[0]] in STILL_LOST and outcome_of(against_best) == "lost":
         return "lost"
     is_held = all(name in ratios and _is_held(ratios[name], doubts[name]) for name in rivals)
     return "held" if is_held else "undecided"

@@ -68,8 +68,9 @@ def method(result: ClaimResult) -> str:
 - **Fair test**: the first {PICKING_ROUNDS} rounds pick the best fixed strategy, the later ones
   compare. All strategies run in the first {ALL_STRATEGIES_ROUNDS} rounds; then those that cost at
   most {HOPELESS:g} times the best; and then the best one and all that the rounds that pick do not
-  show to be worse. `{OURS}` is held where it is held against each of these, and lost where it is
-  lost to the best.
+  show to be worse. `{OURS}` is lost where the later rounds show it to be lost to the best, so that
+  luck in picking has no part, and held where it is held over all rounds against each of these,
+  whichever of them is the best.
 - **Ratios**: of slices of the same cycle; their median is the round's. The middle of the rounds and
   its interval are those of Wilcoxon's signed ranks (Hodges and Lehmann), exact for so few rounds,
   where a bootstrap is not. They assume that the logarithms of the ratios are spread symmetrically

@@ -8,6 +8,7 @@ from claim.judging.compare import (
     LOOKS,
     PICKING_ROUNDS,
     compared,
+    of_all,
     outcome_of,
     picked,
 )
@@ -32,8 +33,9 @@ def test_what_comes_after_the_last_look_is_not_looked_at() -> None:
     for look, error in zip(LOOKS, LOOK_ERRORS, strict=True):
         for more in range(5):
             so_far = {round: ratio for round, ratio in ratios.items() if round <= look + more}
-            used = [ratios[round] for round in range(PICKING_ROUNDS + 1, look + 1)]
-            assert compared(so_far) == ratio_of(used, error)
+            used = [ratios[round] for round in range(1, look + 1)]
+            assert compared(so_far) == ratio_of(used[PICKING_ROUNDS:], error)
+            assert of_all(so_far) == ratio_of(used, error)
 
 
 def test_the_looks_together_miss_in_a_twentieth_at_most() -> None:
@@ -49,8 +51,10 @@ def test_before_the_first_look_there_is_no_interval() -> None:
 
 def test_rounds_that_pick_do_not_compare_and_the_other_way_round() -> None:
     ratios = {round: 2.0 if round <= PICKING_ROUNDS else 0.5 for round in range(1, LOOKS[0] + 1)}
-    comparing, picking = compared(ratios), picked(ratios)
+    comparing, picking, both = compared(ratios), picked(ratios), of_all(ratios)
     assert comparing is not None
+    assert both is not None
+    assert both == ratio_of(list(ratios.values()), LOOK_ERRORS[0])
     assert picking is not None
     assert (comparing.low, comparing.high) == (0.5, 0.5)
     assert (picking.low, picking.high) == (2.0, 2.0)

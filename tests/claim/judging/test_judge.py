@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from claim.grid import OURS, Cell
-from claim.judging.compare import LOOKS, PICKING_ROUNDS
+from claim.judging.compare import LOOKS, PICKING_ROUNDS, compared, outcome_of
 from claim.judging.judge import Count, count_cells, verdicts_of
 from claim.judging.samples import Samples
 from claim.runs import Measured
@@ -151,6 +151,30 @@ def test_luck_in_the_rounds_that_pick_does_not_compare() -> None:
         runs = runs_of([FLAT_OUT], noise=heavy_noise(0.1), seed=seed)
         lost += sum(each.outcome == "lost" for each in verdicts_of([FLAT_OUT], Samples.of(runs)))
     assert lost <= 60 * 0.05
+
+
+def test_what_is_held_is_held_by_all_rounds_and_not_by_those_that_compare_alone() -> None:
+    held = left_open = 0
+    for seed in range(40):
+        samples = Samples.of(runs_of([FLAT_OUT], noise=even_noise(0.05), seed=seed))
+        (verdict,) = verdicts_of([FLAT_OUT], samples)
+        if verdict.outcome == "held":
+            held += 1
+            later = compared(samples.ratios(0, OURS, verdict.rival, "throughput"))
+            left_open += later is not None and outcome_of(later) == "undecided"
+            assert verdict.rounds == LOOKS[0]
+    assert held > 10
+    assert left_open > held / 5
+
+
+def test_what_costs_more_than_the_margin_is_seldom_held() -> None:
+    """By 6 % where all others are equal: the one that was picked may have been lucky."""
+    worse = {**EQUAL, OURS: 106_000.0}
+    cells = [FLAT_OUT] * 200
+    verdicts = verdicts_of(cells, Samples.of(runs_of(cells, worse, noise=even_noise(0.1))))
+    found = [each.outcome for each in verdicts]
+    assert found.count("held") <= 0.05 * len(found)
+    assert found.count("undecided") > 0.5 * len(found)
 
 
 def test_cells_are_counted_by_what_decides_them_and_unmeasured_ones_are_undecided() -> None:
