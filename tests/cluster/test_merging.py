@@ -82,6 +82,15 @@ def test_slices_of_rates_add_up_and_others_are_means() -> None:
     assert merged(CASE, 0, medians).slices == {"latency_p50_us": (2.0, None)}
 
 
+def test_a_block_of_slices_counts_beside_all_blocks_of_another_host_in_its_time() -> None:
+    of_a = (1.0, 3.0, 5.0, 7.0, None, 9.0)
+    parts = [
+        part("a", [1], slices={"latency_p99_us": of_a}),
+        part("b", [1], slices={"latency_p99_us": (20.0, 30.0, 40.0)}),
+    ]
+    assert merged(CASE, 0, parts).slices == {"latency_p99_us": (11.0, 18.0, None)}
+
+
 def test_hosts_are_out_of_step_by_the_sum_of_the_two_worst() -> None:
     parts = [part(str(error), [1], step_error_ns=error) for error in (7, 100, 3, 20)]
     assert merged(CASE, 0, parts).counters["step_error_ns"] == 120

@@ -199,13 +199,26 @@ def _slices(
     """The figures of all hosts, slice by slice.
 
     Rates add up, the last message is that of the latest host, and other figures are means over
-    hosts, because percentiles of all are not known from theirs.
+    hosts, because percentiles of all are not known from theirs. A host with a smaller share may
+    have longer blocks of slices, and fewer of them: of the others, the mean of their blocks in
+    about the same time counts.
     """
     found = {}
     for name in of_hosts[0]:
-        columns = zip(*(each.get(name, ()) for each in of_hosts), strict=False)
-        found[name] = tuple(_slice(name, values) for values in columns)
+        columns = [each.get(name, ()) for each in of_hosts]
+        count = min(map(len, columns))
+        found[name] = tuple(
+            _slice(name, [_of_time(each, index, count) for each in columns])
+            for index in range(count)
+        )
     return found
+
+
+def _of_time(values: Sequence[float | None], index: int, count: int) -> float | None:
+    """A host's mean in part `index` of the time, which has `count` parts; None: not known."""
+    found = values[index * len(values) // count : (index + 1) * len(values) // count]
+    known = [value for value in found if value is not None]
+    return fmean(known) if len(known) == len(found) else None
 
 
 def _slice(name: str, values: Sequence[float | None]) -> float | None:
