@@ -9,7 +9,7 @@ import pytest
 from tests.support.plans.stream import planned
 
 from tinygram_bench._native import Histogram
-from tinygram_bench.cluster.merging import LONGEST, MEAN, OWN, Part, merged
+from tinygram_bench.cluster.merging import FEWEST, LONGEST, MEAN, OWN, Part, merged
 from tinygram_bench.model.result import Run, Warning
 from tinygram_bench.schema.counters import COUNTERS
 
@@ -63,7 +63,7 @@ def test_counts_add_up_what_lasts_is_the_longest_and_the_unknown_stays_so() -> N
 
 
 def test_every_counter_that_is_merged_otherwise_is_known() -> None:
-    assert COUNTERS.keys() >= (LONGEST | MEAN | OWN)
+    assert COUNTERS.keys() >= (LONGEST | FEWEST | MEAN | OWN)
 
 
 def test_slices_of_rates_add_up_and_others_are_means() -> None:
