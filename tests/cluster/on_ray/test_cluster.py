@@ -24,6 +24,7 @@ pytestmark = pytest.mark.skipif(REFUSAL is not None, reason=str(REFUSAL))
 LATEST_S = 15.0
 """Ten seconds, and what a busy machine takes to start Python and Ray."""
 LOAD = ("--only", "loop/nodelay", "--rate", "2k", "--duration", "400ms")
+ECHO = ("echo", "--only", "asyncio/protocol", "--size", 100)
 
 
 @pytest.fixture(scope="module")
@@ -268,18 +269,20 @@ def test_a_server_that_is_no_ray_is_not_waited_for(hosts: Hosts) -> None:
 
 
 @pytest.mark.parametrize(
-    ("role", "shape"),
+    ("load", "role", "shape"),
     [
-        ("generator", ("--servers", 1, "--clients", 2)),
-        ("server", ("--servers", 2, "--clients", 2)),
+        (("stream", *LOAD[:4]), "generator", ("--servers", 1, "--clients", 2)),
+        (("stream", *LOAD[:4]), "server", ("--servers", 2, "--clients", 2)),
+        (ECHO, "generator", ("--servers", 1, "--clients", 2)),
     ],
+    ids=["generator", "server", "generator of an echo"],
 )
 def test_a_host_that_dies_is_named_and_the_others_go_on(
-    tmp_path: Path, role: str, shape: tuple[object, ...]
+    tmp_path: Path, load: tuple[object, ...], role: str, shape: tuple[object, ...]
 ) -> None:
     file = tmp_path / "result.json"
     with cluster_hosts(sum(each for each in shape if isinstance(each, int))) as hosts:
-        words = ("stream", *LOAD[:4], "--duration", "1s", "--rounds", 3, "--cluster", "auto")
+        words = (*load, "--duration", "1s", "--rounds", 3, "--cluster", "auto")
         bench = (sys.executable, "-B", "-m", "tinygram_bench", *words, *shape, "--json", file)
         process = subprocess.Popen(
             hosts.words(1, *bench),
