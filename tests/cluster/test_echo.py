@@ -55,7 +55,7 @@ def test_all_servers_answer_the_workers_of_all_hosts_and_the_messages_add_up(tls
         assert min(each.throughput_per_s or 0 for each in run.hosts) > 0
         assert len(run.slices["throughput_per_s"]) == counters["slices"]
         assert (counters["step_error_ns"] or 0) > 0
-        # Of the workers of all hosts, and no sums.
+        # They are the least and the most that a worker of any host had, and no sums.
         fewest, most = (counters[f"{each}_messages_of_a_worker"] for each in ("fewest", "most"))
         assert 5 * (fewest or 0) <= (counters["middle_messages"] or 0) <= 5 * (most or 0)
 
