@@ -43,7 +43,7 @@ Runs end by a count where they can: on a busy machine nothing may happen in a sh
 LINES = list(dict.fromkeys(each.line for found in EXAMPLES.values() for each in found))
 SERVERS = [line for line in LINES if line.startswith("tinygram serve")]
 MINUTES = [line for line in LINES if line.startswith(("tinygram trust", "tinygram rerun"))]
-CLUSTERS = [line for line in LINES if line.startswith("tinygram cluster")]
+CLUSTERS = [line for line in LINES if line.startswith("tinygram cluster") or "--cluster" in line]
 """There is none here: tests/cluster/on_ray has one."""
 OTHERS = [line for line in LINES if line not in (*SERVERS, *MINUTES, *CLUSTERS)]
 

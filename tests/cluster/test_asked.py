@@ -19,6 +19,7 @@ from tinygram_bench.model.errors import UsageError
 AUTO = ("--cluster", "auto")
 STREAM = ("stream", *AUTO, "--clients", "4")
 RR = ("rr", *AUTO, "--clients", "4")
+ECHO = ("echo", *AUTO, "--clients", "4")
 WRONG = {
     "no address": (("stream", "--cluster", "there"), "is neither auto nor HOST:PORT"),
     "no port": (("stream", "--cluster", "192.0.2.7:0"), "is neither auto nor HOST:PORT"),
@@ -50,6 +51,42 @@ WRONG = {
     "counted calls": ((*RR, "--calls", "9"), "cannot be combined with --calls"),
     "a scenario": ((*RR, "--scenario", "backlog-overflow"), "cannot be combined with --scenario"),
     "another server": ((*RR, "--server", "127.0.0.1:9"), "cannot be combined with --server"),
+    "too few workers": (
+        (*ECHO, "--workers", "3"),
+        "--workers 3 are fewer than the 4 clients that share them: ask for 4 or more",
+    ),
+    "too many workers": ((*ECHO, "--workers", "1025"), "--workers 1025 is outside 1 … 1024"),
+    "too much in flight": (
+        (*ECHO, "--workers", "9", "--depth", "512", "--size", "1MiB"),
+        "would have 1610612736 bytes of each of 4 clients in flight",
+    ),
+    "too slow an echo for slices of each": (
+        (*ECHO, "--workers", "4", "--rate", "40", "--duration", "1s"),
+        "4 clients share --rate 40, and a slice has at least 20 messages of each: allow "
+        "--duration 2s or more",
+    ),
+    "slices of an echo too short for each": (
+        (*ECHO, "--workers", "4", "--rate", "2k", "--slice", "20ms"),
+        "--slice 20ms holds fewer than 20 messages of each of 4 clients at --rate 2000",
+    ),
+    "counted messages": ((*ECHO, "--messages", "9"), "cannot be combined with --messages"),
+    "a lone echo": ((*ECHO, "--lone"), "cannot be combined with --lone"),
+    "a probe": ((*ECHO, "--probe", "1ms"), "cannot be combined with --probe"),
+    "published figures": ((*ECHO, "--published"), "cannot be combined with --published"),
+    "another program": (
+        (*ECHO, "--server-command", "cat", "--port", "9000"),
+        "cannot be combined with --server-command",
+    ),
+    "an echo server that runs": (
+        (*ECHO, "--server", "127.0.0.1:9"),
+        "cannot be combined with --server",
+    ),
+    "a link of an echo": ((*ECHO, "--link", "wifi"), "cannot be combined with --link"),
+    "swept round trips of an echo": ((*ECHO, "--sweep", "rtt=1ms..2ms"), "--sweep rtt"),
+    "clients of an echo without a cluster": (
+        ("echo", "--clients", "4"),
+        "--clients needs --cluster auto",
+    ),
     "too short for a slice": ((*RR, "--duration", "9ms"), "allow --duration 20ms or more"),
 }
 
@@ -78,7 +115,9 @@ def test_it_is_one_line_with_the_remedy(
 
 
 @pytest.mark.parametrize(
-    "words", [("cluster", "check"), ("stream", *AUTO), RR], ids=["check", "stream", "rr"]
+    "words",
+    [("cluster", "check"), ("stream", *AUTO), RR, ECHO],
+    ids=["check", "stream", "rr", "echo"],
 )
 def test_where_ray_is_not_installed_it_is_said_how_to_install_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]

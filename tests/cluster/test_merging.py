@@ -9,7 +9,7 @@ import pytest
 from tests.support.plans.stream import planned
 
 from tinygram_bench._native import Histogram
-from tinygram_bench.cluster.merging import LONGEST, MEAN, OWN, Part, merged
+from tinygram_bench.cluster.merging import FEWEST, LONGEST, MEAN, OWN, Part, merged
 from tinygram_bench.model.result import Run, Warning
 from tinygram_bench.schema.counters import COUNTERS
 
@@ -63,7 +63,7 @@ def test_counts_add_up_what_lasts_is_the_longest_and_the_unknown_stays_so() -> N
 
 
 def test_every_counter_that_is_merged_otherwise_is_known() -> None:
-    assert COUNTERS.keys() >= (LONGEST | MEAN | OWN)
+    assert COUNTERS.keys() >= (LONGEST | FEWEST | MEAN | OWN)
 
 
 def test_slices_of_rates_add_up_and_others_are_means() -> None:
@@ -80,6 +80,15 @@ def test_slices_of_rates_add_up_and_others_are_means() -> None:
         for host, each in (("a", (1.0, None)), ("b", (3.0, 5.0)))
     ]
     assert merged(CASE, 0, medians).slices == {"latency_p50_us": (2.0, None)}
+
+
+def test_a_block_of_slices_counts_beside_all_blocks_of_another_host_in_its_time() -> None:
+    of_a = (1.0, 3.0, 5.0, 7.0, None, 9.0)
+    parts = [
+        part("a", [1], slices={"latency_p99_us": of_a}),
+        part("b", [1], slices={"latency_p99_us": (20.0, 30.0, 40.0)}),
+    ]
+    assert merged(CASE, 0, parts).slices == {"latency_p99_us": (11.0, 18.0, None)}
 
 
 def test_hosts_are_out_of_step_by_the_sum_of_the_two_worst() -> None:

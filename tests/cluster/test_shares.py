@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.plans.echo import planned as planned_echo
 from tests.support.plans.stream import planned
 
 from tinygram_bench.cluster.shares import shared_out, shares_of
-from tinygram_bench.model.parameters import RrParameters, StreamParameters
+from tinygram_bench.model.parameters import EchoParameters, RrParameters, StreamParameters
 from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 
 LOOPS = ("loop/nodelay", "loop/nagle")
@@ -102,3 +103,42 @@ def test_the_callers_of_each_process_are_shared_and_none_is_lost(connections: st
     assert sum(share.producers for share in of_each) == case.producers == 200
     (slice_ns,) = {share.parameters.slice_ns for share in of_each}
     assert slice_ns is not None
+
+
+@pytest.mark.parametrize("rates_per_s", [[], [9_000.0]])
+def test_the_workers_of_an_echo_are_shared_with_their_rate_and_their_warm_up(
+    rates_per_s: list[float],
+) -> None:
+    (case,) = planned_echo(
+        "asyncio/protocol",
+        workers=8,
+        depth=200,
+        clients=3,
+        rates_per_s=rates_per_s,
+        takes_turns=True,
+        link="remote",
+    ).cases
+    assert case.case_id.endswith("/3-clients")
+    of_each = shared_out(case, 3, 1)
+    assert [share.connections for share in of_each] == [3, 3, 2]
+    assert {share.case_id for share in of_each} == {case.case_id}
+    for share in of_each:
+        assert share.rate_per_s == (9_000 / 8 * share.connections if rates_per_s else None)
+        # None has fewer messages before the measured ones than may be in flight.
+        assert EchoParameters.of(share).warm_up_messages == 200 * share.connections
+    (slice_ns,) = {share.parameters.slice_ns for share in of_each}
+    assert slice_ns is not None
+
+
+def test_slices_of_an_echo_hold_twenty_messages_of_the_client_with_the_fewest_workers() -> None:
+    (case,) = planned_echo(
+        "asyncio/protocol",
+        workers=5,
+        clients=3,
+        rates_per_s=[1_000.0],
+        takes_turns=True,
+        link="remote",
+    ).cases
+    *_, least = shared_out(case, 3, 1)
+    assert least.connections == 1
+    assert (least.rate_per_s or 0) * (case.parameters.slice_ns or 0) / 1e9 >= 20

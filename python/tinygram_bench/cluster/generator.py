@@ -21,12 +21,14 @@ from tinygram_bench.processes.workers import RunError
 from tinygram_bench.runs.bench import running
 from tinygram_bench.runs.group import LEAD_NS
 from tinygram_bench.runs.workload import TakesTurns
+from tinygram_bench.workloads.echo.run import Echo
 from tinygram_bench.workloads.rr.run import Rr
 from tinygram_bench.workloads.stream.run import Stream
 
 WORKLOADS: Mapping[str, Callable[[GeneratorOrder], TakesTurns]] = {
     "stream": lambda order: Stream(order.seed, order.number),
     "rr": lambda order: Rr(order.seed, order.number),
+    "echo": lambda order: Echo(order.seed, order.number),
 }
 """The workloads that a cluster measures; shares.py says how they are shared."""
 _NO_MORE = None

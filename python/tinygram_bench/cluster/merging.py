@@ -25,6 +25,7 @@ LONGEST = frozenset(
         "behind_ns",
         "last_due_ns",
         "middle_ns",
+        "most_messages_of_a_worker",
         "receive_buffer_bytes",
         "rtt_us",
         "run_time_ns",
@@ -37,6 +38,8 @@ LONGEST = frozenset(
     }
 )
 """Counters of what hosts have in parallel, of which the largest counts."""
+FEWEST = frozenset({"fewest_messages_of_a_worker"})
+"""Counters of which the least of all hosts counts."""
 MEAN = frozenset({"connect_ns"})
 OWN = frozenset({"peer_port"})
 """Counters that only say something about one host's run."""
@@ -136,7 +139,7 @@ def row_of(part: Part) -> HostRun:
     """A host's row of the result."""
     run = part.run
     counters: Mapping[str, int | None] = {} if run is None else run.counters
-    latency, call = _times(run, "latency_ns"), _times(run, "call_ns")
+    latency, call, trip = (_times(run, f"{each}_ns") for each in ("latency", "call", "round_trip"))
     middle_ns = counters.get("middle_ns")
     middle_messages = counters.get("middle_messages")
     return HostRun(
@@ -163,6 +166,9 @@ def row_of(part: Part) -> HostRun:
         call_p50_us=_percentile_us(call, 50),
         call_p99_us=_percentile_us(call, 99),
         call_max_us=None if call is None else call.max_ns / 1e3,
+        round_trip_p50_us=_percentile_us(trip, 50),
+        round_trip_p99_us=_percentile_us(trip, 99),
+        round_trip_max_us=None if trip is None else trip.max_ns / 1e3,
     )
 
 
@@ -188,6 +194,8 @@ def _counters(of_hosts: Sequence[Mapping[str, int | None]]) -> dict[str, int | N
             found[name] = None
         elif name in LONGEST:
             found[name] = max(known)
+        elif name in FEWEST:
+            found[name] = min(known)
         else:
             found[name] = round(fmean(known)) if name in MEAN else sum(known)
     return found
@@ -199,13 +207,26 @@ def _slices(
     """The figures of all hosts, slice by slice.
 
     Rates add up, the last message is that of the latest host, and other figures are means over
-    hosts, because percentiles of all are not known from theirs.
+    hosts, because percentiles of all are not known from theirs. A host with a smaller share may
+    have longer blocks of slices, and fewer of them: of the others, the mean of their blocks in
+    about the same time counts.
     """
     found = {}
     for name in of_hosts[0]:
-        columns = zip(*(each.get(name, ()) for each in of_hosts), strict=False)
-        found[name] = tuple(_slice(name, values) for values in columns)
+        columns = [each.get(name, ()) for each in of_hosts]
+        count = min(map(len, columns))
+        found[name] = tuple(
+            _slice(name, [_of_time(each, index, count) for each in columns])
+            for index in range(count)
+        )
     return found
+
+
+def _of_time(values: Sequence[float | None], index: int, count: int) -> float | None:
+    """A host's mean in part `index` of the time, which has `count` parts; None: not known."""
+    found = values[index * len(values) // count : (index + 1) * len(values) // count]
+    known = [value for value in found if value is not None]
+    return fmean(known) if len(known) == len(found) else None
 
 
 def _slice(name: str, values: Sequence[float | None]) -> float | None:

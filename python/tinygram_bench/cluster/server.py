@@ -48,9 +48,8 @@ class FarEnds:
             together=order.clients + _SPARE,
         )
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(
-            target=self._serve, args=(listener, limits), name="far-ends", daemon=True
-        )
+        self._serving = self._loop.create_task(self._serve(listener, limits))
+        self._thread = threading.Thread(target=self._until_closed, name="far-ends", daemon=True)
         self._thread.start()
 
     def clock_of(self, other: FarAddress) -> Difference:
@@ -64,18 +63,23 @@ class FarEnds:
 
     def close(self) -> None:
         self._clients.close()
-        self._loop.call_soon_threadsafe(self._task.cancel)
+        self._loop.call_soon_threadsafe(self._serving.cancel)
         self._thread.join()
 
-    def _serve(self, listener: socket.socket, limits: Limits) -> None:
-        async def run() -> None:
-            with counting() as library:
-                await Server(limits, self._order.keys, library).run(listener)
+    async def _serve(self, listener: socket.socket, limits: Limits) -> None:
+        with listener, counting() as library:
+            await Server(limits, self._order.keys, library).run(listener)
 
-        self._task = self._loop.create_task(run())
-        with suppress(asyncio.CancelledError):
-            self._loop.run_until_complete(self._task)
-        self._loop.close()
+    def _until_closed(self) -> None:
+        async def served() -> None:
+            await self._serving
+
+        # The runner also ends what is still done for clients.
+        with (
+            suppress(asyncio.CancelledError),
+            asyncio.Runner(loop_factory=lambda: self._loop) as runner,
+        ):
+            runner.run(served())
 
 
 def now_ns() -> int:

@@ -1,18 +1,19 @@
 """A generator's share of a case that several hosts load together.
 
 For a stream, that is a share of whole connections, and of the rate in proportion, so that each
-connection has the same rate everywhere. For `rr` it is a share of each process's callers, and of
-the rate in proportion.
+connection has the same rate everywhere. For `rr` it is a share of each process's callers, and for
+`echo` of the client's workers, each with the rate in proportion.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
 from tinygram_bench import _native
-from tinygram_bench.model.parameters import RrParameters, StreamParameters
+from tinygram_bench.model.parameters import EchoParameters, RrParameters, StreamParameters
 from tinygram_bench.model.result import Case
 
 
@@ -64,8 +65,21 @@ def _rr_share(case: Case, callers: int, _seed: int) -> Case:
     )
 
 
+def _echo_share(case: Case, workers: int, _seed: int) -> Case:
+    asked = EchoParameters.of(case)
+    # Rounded up, so that as many as are in flight precede the measured ones at each client, too.
+    warm_up = math.ceil(asked.warm_up_messages * workers / case.connections)
+    return replace(
+        case,
+        rate_per_s=case.rate_per_s and case.rate_per_s * workers / case.connections,
+        connections=workers,
+        parameters=replace(asked, warm_up_messages=warm_up),
+    )
+
+
 _SHARED: Mapping[str, tuple[Callable[[Case], int], Callable[[Case, int, int], Case]]] = {
     "stream": (lambda case: case.connections, _stream_share),
     "rr": (lambda case: RrParameters.of(case).callers_per_process, _rr_share),
+    "echo": (lambda case: case.connections, _echo_share),
 }
 """Workload → what of a case is shared out, and a function that makes a part of it a case."""

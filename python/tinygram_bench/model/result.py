@@ -168,7 +168,8 @@ class LinkFacts(Value, frozen=True):
 class HostRun(Value, frozen=True):
     """A generator's part in a run of a cluster (`--cluster`), as explained in schema/properties.py.
 
-    Only flat-out runs have `throughput_per_s`, only paced ones `latency_…`, and only `rr` `call…`.
+    Only flat-out runs have `throughput_per_s`, only paced streams `latency_…`, only `rr` `call…`,
+    and only `echo` `round_trip…`.
     """
 
     host: str
@@ -190,6 +191,9 @@ class HostRun(Value, frozen=True):
     call_p50_us: float | None = None
     call_p99_us: float | None = None
     call_max_us: float | None = None
+    round_trip_p50_us: float | None = None
+    round_trip_p99_us: float | None = None
+    round_trip_max_us: float | None = None
 
 
 class Run(Value, frozen=True):

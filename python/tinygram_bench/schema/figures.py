@@ -113,7 +113,10 @@ _OF_COUNTERS: Mapping[str, Said] = {
     "resets": ("segments", "kernel_OutRsts"),
     "both_ways_mb_per_s": ("MB/s", "exchanged bytes ÷ run time; a MB has 10⁶ bytes"),
     "in_flight": ("messages", "on average at a time, by Little's law"),
-    "client_cpu_share": ("1", "of the run that the client was on the CPU"),
+    "client_cpu_share": (
+        "1",
+        "of the run that the client was on the CPU; of a cluster, the mean of its clients",
+    ),
     "stalled_slices_share": (
         "1",
         "of the slices in which a message, or call, took over 2 ms longer than half of the others; "

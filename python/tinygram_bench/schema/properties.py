@@ -189,6 +189,10 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "call_p50_us": "median of its own calls, connecting left out",
         "call_p99_us": "their 99th percentile",
         "call_max_us": "the longest of them",
+        "round_trip_p50_us": "median of its own round trips, of echo; null: of another workload, "
+        "or not known",
+        "round_trip_p99_us": "their 99th percentile",
+        "round_trip_max_us": "the longest of them",
     },
     "Run": {
         "case_id": "the case that ran",

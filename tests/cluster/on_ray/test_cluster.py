@@ -24,6 +24,7 @@ pytestmark = pytest.mark.skipif(REFUSAL is not None, reason=str(REFUSAL))
 LATEST_S = 15.0
 """Ten seconds, and what a busy machine takes to start Python and Ray."""
 LOAD = ("--only", "loop/nodelay", "--rate", "2k", "--duration", "400ms")
+ECHO = ("echo", "--only", "asyncio/protocol", "--size", 100)
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +117,46 @@ def test_callers_are_shared_and_their_calls_add_up(hosts: Hosts, tmp_path: Path)
         rates = [each["calls_per_s"] for each in rows]
         assert 0 < min(rates) <= whole / len(rows) * 1.000001 <= max(rates) * 1.000002
         assert counters["step_error_ns"] > 0
+
+
+@pytest.mark.parametrize("rate", [(), ("--rate", "3k", "--arrival", "poisson")])
+def test_servers_under_test_answer_the_workers_of_all_generators(
+    hosts: Hosts, tmp_path: Path, rate: tuple[object, ...]
+) -> None:
+    words = ("--only", "asyncio/protocol", "--only", "native/epoll", "--size", 100)
+    shape = ("--workers", 6, "--depth", 2, "--duration", "400ms", "--rounds", 1)
+    result = run_and_read(hosts, tmp_path, "echo", *words, *shape, *rate, "--clients", 3)
+    assert len(result["runs"]) == 2
+    for run in result["runs"]:
+        assert run["failure"] is None
+        counters, rows = run["counters"], run["hosts"]
+        assert {each["server"] for each in rows}.isdisjoint(each["host"] for each in rows)
+        assert [each["connections"] for each in rows] == [2, 2, 2]
+        assert [each["rate_per_s"] for each in rows] == [1_000 if rate else None] * 3
+        assert min(each["messages"] for each in rows) > 0
+        assert counters["messages"] == sum(each["messages"] for each in rows)
+        if rate:
+            assert counters["messages"] + counters["messages_not_begun"] == 1_200
+        trips = Histogram.from_base64(run["histograms"]["round_trip_ns"])
+        assert 0 < trips.count <= counters["messages"]
+        assert trips.max_ns / 1e3 == max(each["round_trip_max_us"] for each in rows)
+        assert counters["generators"] == 3
+        assert 0 < counters["step_error_ns"] < 20_000_000
+
+
+def test_echoes_over_tls_are_those_of_two_servers(hosts: Hosts, tmp_path: Path) -> None:
+    words = ("--only", "asyncio/protocol", "--size", 100, "--tls", "--duration", "400ms")
+    shape = ("--rounds", 1, "--servers", 2, "--clients", 2)
+    result = run_and_read(hosts, tmp_path, "echo", *words, *shape)
+    (run,) = result["runs"]
+    assert run["failure"] is None
+    counters, rows = run["counters"], run["hosts"]
+    assert len({each["server"] for each in rows}) == 2
+    assert [each["connections"] for each in rows] == [5, 5]
+    assert counters["messages"] == sum(each["messages"] for each in rows)
+    assert counters["wire_bytes"] == counters["bytes"] + (
+        RECORD_OVERHEAD_BYTES * counters["tls_records"]
+    )
 
 
 def test_records_of_all_generators_add_up(hosts: Hosts, tmp_path: Path) -> None:
@@ -228,18 +269,20 @@ def test_a_server_that_is_no_ray_is_not_waited_for(hosts: Hosts) -> None:
 
 
 @pytest.mark.parametrize(
-    ("role", "shape"),
+    ("load", "role", "shape"),
     [
-        ("generator", ("--servers", 1, "--clients", 2)),
-        ("server", ("--servers", 2, "--clients", 2)),
+        (("stream", *LOAD[:4]), "generator", ("--servers", 1, "--clients", 2)),
+        (("stream", *LOAD[:4]), "server", ("--servers", 2, "--clients", 2)),
+        (ECHO, "generator", ("--servers", 1, "--clients", 2)),
     ],
+    ids=["generator", "server", "generator of an echo"],
 )
 def test_a_host_that_dies_is_named_and_the_others_go_on(
-    tmp_path: Path, role: str, shape: tuple[object, ...]
+    tmp_path: Path, load: tuple[object, ...], role: str, shape: tuple[object, ...]
 ) -> None:
     file = tmp_path / "result.json"
     with cluster_hosts(sum(each for each in shape if isinstance(each, int))) as hosts:
-        words = ("stream", *LOAD[:4], "--duration", "1s", "--rounds", 3, "--cluster", "auto")
+        words = (*load, "--duration", "1s", "--rounds", 3, "--cluster", "auto")
         bench = (sys.executable, "-B", "-m", "tinygram_bench", *words, *shape, "--json", file)
         process = subprocess.Popen(
             hosts.words(1, *bench),

@@ -24,6 +24,10 @@ _CHECK_CLUSTER = Example(
 _CHECK_CLUSTER_AT = Example(
     "tinygram cluster check --cluster 192.0.2.7:6379", "And that of the host 192.0.2.7?"
 )
+_ECHO_ON_A_CLUSTER = Example(
+    "tinygram echo --cluster auto --workers 60 --only asyncio/protocol --only native/epoll",
+    "How many messages do two servers send back to the workers of many hosts?",
+)
 
 EXAMPLES: dict[str, tuple[Example, Example]] = {
     "tinygram": (
@@ -143,7 +147,7 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
             "Let fewer clients send longer messages.",
         ),
     ),
-    "tinygram cluster": (_CHECK_CLUSTER, _CHECK_CLUSTER_AT),
+    "tinygram cluster": (_CHECK_CLUSTER, _ECHO_ON_A_CLUSTER),
     "tinygram cluster check": (_CHECK_CLUSTER, _CHECK_CLUSTER_AT),
     "tinygram schema": (
         Example("tinygram schema > schema.json", "Keep the JSON Schema of result files."),

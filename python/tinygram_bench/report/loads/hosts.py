@@ -93,12 +93,24 @@ _OF_A_STREAM: tuple[Shown[_Parts], ...] = (
     Shown(Column("p99\nµs"), lambda part: number(part.known_us(_p99_us))),
     Shown(Column("max\nµs"), lambda part: number(part.known_us(_max_us))),
 )
+_OF_ROUND_TRIPS: tuple[Shown[_Parts], ...] = (
+    *_OF_A_STREAM[:2],
+    Shown(Column("p50\nµs"), lambda part: number(part.middle(lambda each: each.round_trip_p50_us))),
+    Shown(Column("p99\nµs"), lambda part: number(part.middle(lambda each: each.round_trip_p99_us))),
+    Shown(Column("max\nµs"), lambda part: number(part.middle(lambda each: each.round_trip_max_us))),
+)
 _OF_CALLS: tuple[Shown[_Parts], ...] = (
     Shown(Column("calls/s"), lambda part: rate(part.middle(lambda each: each.calls_per_s))),
     Shown(Column("p50\nµs"), lambda part: number(part.middle(lambda each: each.call_p50_us))),
     Shown(Column("p99\nµs"), lambda part: number(part.middle(lambda each: each.call_p99_us))),
     Shown(Column("max\nµs"), lambda part: number(part.middle(lambda each: each.call_max_us))),
 )
+_OF_A_PART: Mapping[str, tuple[Shown[_Parts], ...]] = {
+    "stream": _OF_A_STREAM,
+    "rr": _OF_CALLS,
+    "echo": _OF_ROUND_TRIPS,
+}
+"""Workload → what is shown of a host's part in a case."""
 _NOTES = (
     "wrong by, out of step by, late start: the most of all runs; out of step: beside the slices of "
     "its server's clock, so that two hosts are so by their sum at most",
@@ -133,8 +145,7 @@ def part_tables(result: Result, labels: Mapping[str, str]) -> tuple[Table, ...]:
     title = "Each host's part in each case"
     if len(rows) > _MOST_ROWS:
         title += f": the first {_MOST_ROWS} of {len(rows)}"
-    of_calls = any(each.calls is not None for row in rows for each in row.parts)
-    shown = (*_WHICH_PART, *(_OF_CALLS if of_calls else _OF_A_STREAM))
+    shown = (*_WHICH_PART, *_OF_A_PART[result.plan.cases[0].workload])
     latencies = (_p50_us, _p99_us, _max_us)
     is_hidden = any(row.hides(each) for row in rows[:_MOST_ROWS] for each in latencies)
     return (table_of(title, shown, rows[:_MOST_ROWS], _HIDDEN if is_hidden else ()),)

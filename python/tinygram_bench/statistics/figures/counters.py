@@ -74,6 +74,12 @@ def _throughput_per_s(counters: Counters) -> Number:
     return _quotient("messages", "run_time_ns", 1e9)(counters)
 
 
+def _client_cpu_share(counters: Counters) -> Number:
+    """The client's CPU time ÷ time; of a cluster, the mean of its generators' clients."""
+    share = _quotient("client_cpu_ns", "run_time_ns")(counters)
+    return None if share is None else share / (counters.get("generators") or 1)
+
+
 def _receiver_cpu_share(counters: Counters) -> Number:
     """The receiver's CPU time ÷ time; in slices, without what it used between them."""
     used_ns, of_ns = counters.get("receiver_cpu_ns"), counters.get("receiving_ns")
@@ -118,5 +124,5 @@ FORMULAS: Mapping[str, Callable[[Counters], Number]] = {
     "in_flight": _quotient("round_trips_ns", "run_time_ns"),
     "half_round_trip_us": _scaled("clock_round_trip_ns", 0.5e-3),
     "clock_bound_us": _scaled("clock_bound_ns", 1e-3),
-    "client_cpu_share": _quotient("client_cpu_ns", "run_time_ns"),
+    "client_cpu_share": _client_cpu_share,
 }

@@ -61,7 +61,8 @@ class EchoOptions(Struct, frozen=True):
     `slice_ns`, they do so where they have others beside them. `tls`: whether over TLS 1.3; both
     values: each server with and without it. `rates_per_s`: how many messages are due per second, of
     all workers together, a load for each; empty: each is sent when one has come back. `arrival`:
-    how they are spread in time.
+    how they are spread in time. `clients`: how many hosts of a cluster share the workers, always in
+    turns; None: this host has all of them.
     """
 
     message_bytes: Sequence[int]
@@ -89,6 +90,7 @@ class EchoOptions(Struct, frozen=True):
     tls: Sequence[bool] = (False,)
     rates_per_s: Sequence[float] = ()
     arrival: str = "constant"
+    clients: int | None = None
 
 
 class _Row(Struct, frozen=True):
@@ -129,7 +131,11 @@ def plan_echo(options: EchoOptions) -> Plan:
     ]
     cases, unavailable = parted(asked, missing)
     if options.takes_turns and options.slice_ns is None:
-        cases = tuple(in_turns(cases, least_message_ns))
+        lone_too = options.clients is not None
+        clients = options.clients or 1
+        cases = tuple(
+            in_turns(cases, lambda case: least_message_ns(case, clients), lone_too=lone_too)
+        )
     return Plan(cases, options.rounds, options.seed, unavailable)
 
 
@@ -156,9 +162,15 @@ def in_flight_ns(case: Case) -> int:
     return on_link_ns + (parse_strategy(case.strategy).duration_ns or 0 if is_known else 0)
 
 
-def least_message_ns(case: Case) -> float:
-    """The least ns from one message of a case to the next; a slice has twenty of them."""
-    due_ns = 0.0 if case.rate_per_s is None else 1e9 / case.rate_per_s
+def least_message_ns(case: Case, clients: int = 1) -> float:
+    """The least ns from one message of a case to the next at each client: a slice has twenty.
+
+    The client with the fewest workers has the lowest rate.
+    """
+    due_ns = 0.0
+    if case.rate_per_s is not None:
+        workers = max(1, case.connections // clients)
+        due_ns = 1e9 / (case.rate_per_s * workers / case.connections)
     return max(due_ns, in_flight_ns(case))
 
 
@@ -237,6 +249,8 @@ def _case(
         load += "/tls"
     if rate_per_s is not None:
         load += f"/{paced_name(rate_per_s, options.arrival)}"
+    if options.clients is not None:
+        load += f"/{options.clients}-clients"
     return Case(
         case_id=f"echo/{row.runtime}/{row.implementation}/{row.name}/{row.strategy}"
         f"/{options.link}/{load}",

@@ -44,7 +44,14 @@ _SERVER = "server"
 
 
 class Echo(TakesTurns):
-    """A server under test, which sends back what it reads, and a client that checks it."""
+    """A server under test, which sends back what it reads, and a client that checks it.
+
+    `generator`: the number of this host among those of a cluster, which have arrivals of their own.
+    """
+
+    def __init__(self, seed: int, generator: int = 0) -> None:
+        super().__init__(seed)
+        self._generator = generator
 
     def server_address(self, case: Case) -> Address | None:
         """The address of `--server`; the program of `--server-command` is started by us."""
@@ -132,7 +139,7 @@ class Echo(TakesTurns):
             client=turn.link.client if is_ours else Known(),
             slices=slices,
             certificate=turn.stage.certificate() if asked.tls else None,
-            pace=_pace(case, arrival_seed(self.seed, turn.round, generator=0)),
+            pace=_pace(case, arrival_seed(self.seed, turn.round, self._generator)),
         )
 
 

@@ -14,7 +14,7 @@ cluster = typer.Typer(
 
 @cluster.callback()
 def _cluster() -> None:
-    """Many hosts that measure together (extra `cluster`): `stream --cluster`, `rr --cluster`."""
+    """Many hosts that measure together (extra `cluster`): `stream`, `rr` or `echo --cluster`."""
 
 
 cluster.command("check", epilog=epilog("tinygram cluster check"))(check)

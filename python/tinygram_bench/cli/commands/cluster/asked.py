@@ -12,7 +12,7 @@ from tinygram_bench.cli import quantities
 from tinygram_bench.cli.bounds import between, check_descriptors, sendable
 from tinygram_bench.cluster.shares import shared_out
 from tinygram_bench.model.errors import UsageError
-from tinygram_bench.model.parameters import RrParameters
+from tinygram_bench.model.parameters import EchoParameters, RrParameters
 from tinygram_bench.model.result import Case, Plan
 from tinygram_bench.model.units import format_duration_ns
 from tinygram_bench.runs.slices import SLICE_NS, least_held, least_messages, stream_slice_ns
@@ -27,7 +27,7 @@ Cluster = Annotated[
     typer.Option(
         metavar="auto|HOST:PORT",
         help="Ray cluster that this host is a node of (extra `cluster`): the load is shared by its "
-        "hosts. Only stream and rr can do that.",
+        "hosts. Only stream, rr and echo can do that.",
         show_default=False,
     ),
 ]
@@ -88,6 +88,7 @@ def checked(plan: Plan, clients: int) -> Plan:
     """Return the plan. Raises UsageError where a host cannot have its share of a case."""
     for case in plan.cases:
         _check_callers(case, clients)
+        _check_workers(case, clients)
         shares = shared_out(case, clients, plan.seed)
         _check_slices(case, shares[-1], clients)
         of_a_host = replace(plan, cases=shares[:1])
@@ -100,7 +101,8 @@ def checked(plan: Plan, clients: int) -> Plan:
                     f"be sent: {error}"
                 ) from error
         if shares[0].connections > 1:
-            check_descriptors("--connections of each client", of_a_host)
+            option = "--workers" if case.workload == "echo" else "--connections"
+            check_descriptors(f"{option} of each client", of_a_host)
     return plan
 
 
@@ -123,6 +125,15 @@ def _check_callers(case: Case, clients: int) -> None:
             f"--callers {asked.processes}x{asked.callers_per_process} are fewer in a process than "
             f"the {clients} clients that share them: ask for {asked.processes}x{clients} or more, "
             "or for fewer --clients"
+        )
+
+
+def _check_workers(case: Case, clients: int) -> None:
+    """Raise UsageError where a generator would have no worker."""
+    if isinstance(case.parameters, EchoParameters) and case.connections < clients:
+        raise UsageError(
+            f"--workers {case.connections} are fewer than the {clients} clients that share them: "
+            f"ask for {clients} or more, for fewer --clients, or leave --workers out"
         )
 
 

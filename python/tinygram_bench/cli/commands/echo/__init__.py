@@ -11,16 +11,18 @@ from msgspec.structs import replace
 
 from tinygram_bench.cli import options, quantities
 from tinygram_bench.cli.bounds import between, one_of, refuse_with, takes_turns
+from tinygram_bench.cli.commands.cluster import asked as cluster_asked
 from tinygram_bench.cli.commands.echo.bounds import (
     MAX_BUFFER_BYTES,
     MAX_DEPTH,
     MAX_MESSAGES,
-    MAX_WORKERS,
+    WORKERS,
     buffers_of,
     check_fault,
     check_in_flight,
     check_slices,
     external_of,
+    workers_of,
 )
 from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
 from tinygram_bench.cli.measuring import Asked
@@ -54,8 +56,12 @@ def echo(
         quantities.size("Message size (repeatable).", "1000, 4096, 64KiB"),
     ] = None,
     workers: Annotated[
-        int, quantities.count("Number of clients, with one connection each.", "5")
-    ] = 5,
+        int | None,
+        quantities.count(
+            "Number of workers of the client, with one connection each.",
+            "5; on a cluster 5 for each client",
+        ),
+    ] = None,
     depth: Annotated[
         int, quantities.count("Number of messages in flight on each connection.", "1")
     ] = 1,
@@ -75,7 +81,7 @@ def echo(
     rate: Annotated[
         list[float] | None,
         quantities.rate(
-            "Messages per second of all clients together, each timed from when it was due "
+            "Messages per second of all workers together, each timed from when it was due "
             "(repeatable). Without it, each is sent when one has come back."
         ),
     ] = None,
@@ -83,7 +89,7 @@ def echo(
     duration: Annotated[int | None, quantities.duration("Duration of each run.", "500ms")] = None,
     messages: Annotated[
         int | None,
-        quantities.count("Number of messages from all clients together, in place of --duration."),
+        quantities.count("Number of messages from all workers together, in place of --duration."),
     ] = None,
     slice: Annotated[
         int | None,
@@ -117,6 +123,9 @@ def echo(
         int | None, typer.Option(metavar="PORT", help="Port on which that program listens.")
     ] = None,
     server: options.Server = None,
+    cluster: cluster_asked.Cluster = None,
+    servers: cluster_asked.Servers = None,
+    clients: cluster_asked.Clients = None,
     published: Annotated[
         bool,
         typer.Option(
@@ -211,16 +220,32 @@ def echo(
         refuse_with("--tls", {"--faulty": faulty}, "the faulty server does not encrypt")
     one_of("--reply", reply, REPLIES)
     check_fault(faulty, reply)
-    if published and (size or workers != 5 or depth != 1 or reply != PER_READ):
+    if published and (size or workers not in (None, WORKERS) or depth != 1 or reply != PER_READ):
         raise UsageError(
             "--published sets sizes, workers, depth and reply itself: leave out --size, --workers, "
             "--depth and --reply"
         )
-    links = options.links(link, link_backend, server, far)
+    on_cluster = cluster_asked.clustered(
+        cluster,
+        servers,
+        clients,
+        {
+            "--lone": lone,
+            "--messages": messages is not None,
+            "--probe": probe is not None,
+            "--published": published,
+            "--server": server is not None or far is not None,
+            "--server-command": server_command is not None,
+            "--sweep rtt": swept is not None and swept.parameter == "rtt",
+            "--link": link is not None,
+        },
+    )
+    client_count = None if on_cluster is None else on_cluster.clients
+    links = options.links(link, link_backend, server, far, is_cluster=on_cluster is not None)
     asked_length = length(rounds, until, max_time)
     asked = EchoOptions(
         message_bytes=size or [1_000, 4_096, 64 << 10],
-        workers=between("--workers", workers, 1, MAX_WORKERS),
+        workers=workers_of(workers, client_count),
         depth=between("--depth", depth, 1, MAX_DEPTH),
         reply=reply,
         buffers_bytes=buffers_of(buffer, every, published),
@@ -238,18 +263,19 @@ def echo(
         only=only or [],
         runtimes=runtime or [],
         strategies=strategy or usual_strategies(swept, only),
+        clients=client_count,
         **options.shared(asked_length.rounds, seed, links, pin, congestion_control, probe),
     )
     check_in_flight(asked)
     destination = options.destination("echo", json, resume, anonymous)
-    manner = options.manner(quiet, published, notes, awake, wait, far)
+    manner = options.manner(quiet, published, notes, awake, wait, far, on_cluster)
     workload = Echo(asked.seed)
 
     def plan_of(options: EchoOptions) -> Plan:
         plan = check_schedules(plan_echo(options), MAX_MESSAGES, slice)
         if slice is not None:
             check_slices(plan, slice, asked.duration_ns)
-        return plan
+        return plan if on_cluster is None else cluster_asked.checked(plan, on_cluster.clients)
 
     if swept is not None:
         varied: Mapping[Parameter, Callable[[EchoOptions, float], EchoOptions]] = {

@@ -26,8 +26,10 @@ from tinygram_bench.workloads.echo.cases import (
 from tinygram_bench.workloads.echo.order import FAULTS, PER_READ
 
 MAX_WORKERS = 256
-"""With a library server, each worker's connection takes two descriptors there, and a process may
-usually have 1,024."""
+"""At each client. With a library server, each worker's connection takes two descriptors there, and
+a process may usually have 1,024."""
+WORKERS = 5
+"""The workers of a client by default."""
 MAX_DEPTH = 65_536
 MAX_BUFFER_BYTES = 16 << 20
 MAX_MESSAGES = 100_000_000
@@ -43,13 +45,26 @@ def check_slices(plan: Plan, slice_ns: int, duration_ns: int) -> None:
     check_slice(slice_ns, duration_ns, LEAST_MESSAGES * trip_ns, trips)
 
 
+def workers_of(asked: int | None, clients: int | None) -> int:
+    """The workers of all clients together. Raises UsageError.
+
+    `clients`: how many hosts of a cluster share them; None: no cluster.
+    """
+    shared_by = clients or 1
+    workers = WORKERS * shared_by if asked is None else asked
+    return between("--workers", workers, 1, MAX_WORKERS * shared_by)
+
+
 def check_in_flight(asked: EchoOptions) -> None:
-    """Raise UsageError where too many bytes would be in flight."""
-    in_flight_bytes = asked.workers * asked.depth * max(asked.message_bytes)
+    """Raise UsageError where a client would have too many bytes in flight."""
+    workers = -(-asked.workers // (asked.clients or 1))
+    in_flight_bytes = workers * asked.depth * max(asked.message_bytes)
     if in_flight_bytes > _MAX_IN_FLIGHT_BYTES:
+        whose = "" if asked.clients is None else f" of each of {asked.clients} clients"
         raise UsageError(
             f"--workers {asked.workers} with --depth {asked.depth} would have {in_flight_bytes} "
-            "bytes in flight: at most 1 GiB is allowed, so ask for fewer or smaller messages"
+            f"bytes{whose} in flight: at most 1 GiB is allowed, so ask for fewer or smaller "
+            "messages"
         )
 
 

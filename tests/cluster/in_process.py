@@ -1,0 +1,105 @@
+"""Hosts of a cluster in one process and without Ray: real servers, generators and conductor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import cast
+
+import msgspec
+
+from tinygram_bench.cluster.conductor import Conductor
+from tinygram_bench.cluster.generator import Generator
+from tinygram_bench.cluster.order import BeginOrder, GeneratorOrder, ServerOrder
+from tinygram_bench.cluster.ray_hosts import HostRef
+from tinygram_bench.cluster.running import _Servers
+from tinygram_bench.cluster.server import FarEnds, now_ns
+from tinygram_bench.cluster.shares import shared_out
+from tinygram_bench.hosts.keys import Keys, make_keys
+from tinygram_bench.model.result import Plan, Run
+
+SERVER = "127.0.0.1"
+
+
+class LocalServer:
+    """The host of the far ends; its clock is this one's."""
+
+    host = SERVER
+
+    def __init__(self, clients: int) -> None:
+        keys, self.client_keys = make_keys()
+        self._far_ends = FarEnds(ServerOrder(SERVER, clients, keys, self.client_keys))
+        self.port = self._far_ends.port
+
+    def ask(self, step: str, _order: bytes = b"null") -> Future[bytes]:
+        answered: Future[bytes] = Future()
+        answered.set_result(msgspec.json.encode({"ping": None, "now": now_ns()}[step]))
+        return answered
+
+    def close(self) -> None:
+        self._far_ends.close()
+
+
+class LocalGenerator:
+    """A generator in a thread of its own; `loses` is the step at which its host is lost."""
+
+    server = SERVER
+
+    def __init__(self, host: str, order: GeneratorOrder, loses: str | None = None) -> None:
+        self.host = host
+        self._generator = Generator(order)
+        self._loses = loses
+        self._threads = ThreadPoolExecutor(max_workers=2)
+
+    def ask(self, step: str, order: bytes) -> Future[bytes]:
+        return self._threads.submit(self._answer, step, order)
+
+    def _answer(self, step: str, order: bytes) -> bytes:
+        if step == self._loses:
+            raise RuntimeError("its power was cut")
+        own = self._generator
+        answer: object = None
+        if step == "begin":
+            answer = own.begin(msgspec.json.decode(order, type=BeginOrder))
+        elif step == "warm":
+            own.warm(msgspec.json.decode(order, type=list[int]))
+        elif step == "measure":
+            answer = own.measure(msgspec.json.decode(order, type=int))
+        return msgspec.json.encode(answer)
+
+    def end(self) -> None:
+        self._generator.abandon()
+
+    def close(self) -> None:
+        self._generator.close()
+        self._threads.shutdown()
+
+
+@contextmanager
+def conducted(plan: Plan, clients: int, loses: dict[int, str] | None = None) -> Iterator[Conductor]:
+    """A conductor of that many generators; `loses`: number → the step at which one is lost."""
+    with ExitStack() as stack:
+        server = LocalServer(clients)
+        stack.callback(server.close)
+        generators = []
+        for number in range(clients):
+            order = _order(plan, server.port, server.client_keys, number)
+            generator = LocalGenerator(f"host {number}", order, (loses or {}).get(number))
+            stack.callback(generator.close)
+            generators.append(generator)
+        shares = partial(shared_out, clients=clients, seed=plan.seed)
+        servers = _Servers([cast(HostRef, server)], {SERVER: server.port})
+        told: list[str] = []
+        yield Conductor(generators, shares, servers, told.append)
+
+
+def _order(plan: Plan, port: int, keys: Keys, number: int) -> GeneratorOrder:
+    return GeneratorOrder(plan.cases[0].workload, SERVER, port, keys, plan.seed, number)
+
+
+def runs_of(plan: Plan, clients: int, loses: dict[int, str] | None = None) -> list[Run]:
+    """A run of each case of the plan."""
+    with conducted(plan, clients, loses) as conductor:
+        return conductor.run_cases(plan.cases, 0)
