@@ -159,7 +159,7 @@ pub fn cells(machine: &Machine, part: &str) -> String {
 const METHOD: &str = "\
 The library's own `Coalescer` decides in models of three loops: an event loop that says when it rests, one that does not
 (uvloop), and a program's own loop; and of threads that share a connection, on the core of the thread that writes for them and
-beside it. What calls, iterations, sleeps and writes cost was measured (`make costs`), and is scaled to five hosts; five others
+beside it. What calls, iterations, sleeps and writes cost was measured (`make costs`), and is scaled to six hosts; five others
 are for confirming a finished rule (`make simulation-confirm`). A cell is a load (1,000 to 200,000 messages a second, constant,
 Poisson and on/off, 1 to 64 at an instant; or flat out), a program that yields to its loop after sending or waits at once, and
 loopback or a link of 1 or 20 ms RTT. The price is mean delay + CPU time of a message; flat out, and where no fixed strategy
