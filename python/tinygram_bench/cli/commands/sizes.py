@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from tinygram_bench.cli import options, quantities
 from tinygram_bench.cli.bounds import between, one_of, read, server_address, takes_turns
-from tinygram_bench.cli.length import length
 from tinygram_bench.cli.measuring import Asked
-from tinygram_bench.cli.sweep import asked_sweep, planned_at, sweep_option
+from tinygram_bench.cli.options.length import length
+from tinygram_bench.cli.options.sweep import asked_sweep, planned_at, sweep_option
 from tinygram_bench.links import DEFAULT_BACKEND
 from tinygram_bench.model.sweep import Parameter
 from tinygram_bench.workloads.sizes.cases import (

@@ -22,15 +22,14 @@ from tinygram_bench.cli.commands.echo.bounds import (
     check_slices,
     external_of,
 )
-from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
 from tinygram_bench.cli.measuring import Asked
-from tinygram_bench.cli.sweep import (
+from tinygram_bench.cli.options.length import MaxTime, MostRounds, Until, length
+from tinygram_bench.cli.options.rates import Arrival, check_schedules, rate_option, rates_asked
+from tinygram_bench.cli.options.sweep import (
     LimitOption,
     asked_sweep,
-    check_schedules,
     check_swept,
     planned_at,
-    rates_asked,
     sweep_option,
     usual_strategies,
     with_hold,
@@ -74,12 +73,9 @@ def echo(
     ] = None,
     rate: Annotated[
         list[float] | None,
-        quantities.rate(
-            "Messages per second of all clients together, each timed from when it was due "
-            "(repeatable). Without it, each is sent when one has come back."
-        ),
+        rate_option("Messages of all clients together", "each is sent when one has come back"),
     ] = None,
-    arrival: options.Arrival = None,
+    arrival: Arrival = None,
     duration: Annotated[int | None, quantities.duration("Duration of each run.", "500ms")] = None,
     messages: Annotated[
         int | None,
@@ -196,9 +192,8 @@ def echo(
     )
     check_swept(swept, {"--server": server, "--server-command": server_command})
     closed = {"--messages": messages is not None, "--published": published}
-    rates_per_s = rates_asked(
-        rate, arrival, swept, closed, "only without a rate a message is sent when one has come back"
-    )
+    reason = "only without a rate a message is sent when one has come back"
+    rates_per_s = rates_asked(rate, arrival, swept, never_with=closed, reason=reason)
     if messages is not None and duration is not None:
         raise UsageError("--messages cannot be combined with --duration: a run ends by one of them")
     has_turns = takes_turns(

@@ -32,15 +32,15 @@ from tinygram_bench.cli.commands.rr.bounds import (
     refuse_with_scenario,
 )
 from tinygram_bench.cli.exit_codes import ExitCode
-from tinygram_bench.cli.length import USUAL_ROUNDS, MaxTime, Until, length
 from tinygram_bench.cli.measuring import Asked
-from tinygram_bench.cli.sweep import (
+from tinygram_bench.cli.options.length import USUAL_ROUNDS, MaxTime, Until, length
+from tinygram_bench.cli.options.rates import Arrival, rate_option, rates_asked
+from tinygram_bench.cli.options.sweep import (
     SWEEP_DURATION_NS,
     LimitOption,
     asked_sweep,
     check_swept,
     planned_at,
-    rates_asked,
     sweep_option,
 )
 from tinygram_bench.crosscheck.interleaved import Interleaved
@@ -159,12 +159,11 @@ def rr(
     clients: cluster_asked.Clients = None,
     rate: Annotated[
         list[float] | None,
-        quantities.rate(
-            "Calls per second of all callers together, each timed from when it was due "
-            "(repeatable). Without it, a caller calls again as soon as it has its reply."
+        rate_option(
+            "Calls of all callers together", "a caller calls again as soon as it has its reply"
         ),
     ] = None,
-    arrival: options.Arrival = None,
+    arrival: Arrival = None,
     calls: Annotated[
         int | None, quantities.count("Number of calls by each caller, in place of --duration.")
     ] = None,
@@ -255,7 +254,9 @@ def rr(
     check_swept(swept, {"--server": server})
     closed = {"--scenario": scenario, "--cross-check": cross_check, "--published": published}
     reason = "only without a rate callers call again and again"
-    rates_per_s = rates_asked(rate, arrival, swept, closed | {"--calls": calls}, reason)
+    rates_per_s = rates_asked(
+        rate, arrival, swept, never_with=closed | {"--calls": calls}, reason=reason
+    )
     shape: dict[str, Any] = {
         "connections": connections,
         "sends_per_request": sends_per_request,

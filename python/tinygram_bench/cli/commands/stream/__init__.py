@@ -14,7 +14,6 @@ from tinygram_bench.cli.bounds import (
     between,
     check_command,
     check_descriptors,
-    one_of,
     refuse,
     refuse_with,
     sendable,
@@ -27,9 +26,10 @@ from tinygram_bench.cli.commands.stream.bounds import (
     check_slices_told,
     directions_of,
 )
-from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
 from tinygram_bench.cli.measuring import Asked
-from tinygram_bench.cli.sweep import (
+from tinygram_bench.cli.options.length import MaxTime, MostRounds, Until, length
+from tinygram_bench.cli.options.rates import Arrival, rate_option, rates_asked
+from tinygram_bench.cli.options.sweep import (
     SWEEP_DURATION_NS,
     LimitOption,
     asked_sweep,
@@ -48,7 +48,6 @@ from tinygram_bench.model.sweep import Parameter
 from tinygram_bench.ways.runtimes import RUNTIMES
 from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
 from tinygram_bench.workloads.stream.run import Stream
-from tinygram_bench.workloads.turns import ARRIVALS
 
 _SWEPT: tuple[Parameter, ...] = ("rate", "hold", "size", "rtt")
 _DEFAULT_SIZE = MessageBytes(1, 500)
@@ -66,9 +65,7 @@ _MOST_CONNECTIONS = 10_000
 def stream(
     rate: Annotated[
         list[float] | None,
-        quantities.rate(
-            "Messages per second (repeatable). Without it, messages are sent flat out."
-        ),
+        rate_option("Messages", "messages are sent flat out"),
     ] = None,
     messages: Annotated[
         int | None, quantities.count("Messages in each flat-out run.", "200k")
@@ -77,7 +74,7 @@ def stream(
         MessageBytes | None,
         quantities.message_sizes("Message size, or a range of equally frequent sizes.", "1-500"),
     ] = None,
-    arrival: options.Arrival = None,
+    arrival: Arrival = None,
     burst: Annotated[
         int | None, quantities.count("Messages that are due at the same instant, with --rate.", "1")
     ] = None,
@@ -204,18 +201,14 @@ def stream(
         limit=limit,
         is_paced=bool(rate),
     )
-    rates_per_s = [float(each) for each in rate or []]
-    if swept is not None and swept.parameter == "rate":
-        rates_per_s = [swept.low]
-    if rates_per_s:
-        refuse(messages is not None, "--messages cannot be combined with --rate: use --duration")
-        refuse(
-            published, "--published cannot be combined with --rate: that comparison ran flat out"
-        )
-    else:
-        remedy = "needs a schedule: add --rate, for example --rate 1000"
-        refuse(arrival is not None, f"--arrival {remedy}")
-        refuse(burst is not None, f"--burst {remedy}")
+    rates_per_s = rates_asked(
+        rate,
+        arrival,
+        swept,
+        never_with={"--messages": messages is not None, "--published": published},
+        reason="that is for runs flat out, and --duration is how long one at a rate lasts",
+        only_with={"--burst": burst is not None},
+    )
     has_turns = takes_turns(
         slice,
         {
@@ -282,8 +275,6 @@ def stream(
     if messages is None:
         messages = _PUBLISHED_MESSAGES if published else _DEFAULT_MESSAGES
     messages = between("--messages", messages, 1, _MAX_MESSAGES)
-    if arrival is not None:
-        one_of("--arrival", arrival, ARRIVALS)
     if receiver_command is not None:
         check_command("--receiver-command", receiver_command)
     paced_ns = _DEFAULT_DURATION_NS if swept is None else SWEEP_DURATION_NS

@@ -39,7 +39,6 @@ from tinygram_bench.model.result import Plan
 from tinygram_bench.model.store import Destination
 from tinygram_bench.model.units import format_duration_ns
 from tinygram_bench.runs.foreign_server import ANSWER_LIMIT_S
-from tinygram_bench.workloads.turns import ARRIVALS
 
 if TYPE_CHECKING:
     from tinygram_bench.cluster.running import ClusterAsked
@@ -97,15 +96,6 @@ CongestionControl = Annotated[
         metavar="NAME",
         help="Congestion control for all sockets.",
         show_default=f"{DEFAULT_CONGESTION_CONTROL}; reno where this user may not choose that",
-    ),
-]
-Arrival = Annotated[
-    str | None,
-    typer.Option(
-        metavar="PROCESS",
-        help=f"How messages or calls arrive, with --rate: {', '.join(ARRIVALS)}.",
-        show_default="constant",
-        autocompletion=lambda: list(ARRIVALS),
     ),
 ]
 Lone = Annotated[
