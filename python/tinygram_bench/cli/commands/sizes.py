@@ -52,17 +52,11 @@ def sizes(
     ] = None,
     strategy: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="STRATEGY",
-            help="Strategy of the client: nodelay or nagle (repeatable).",
-            show_default="nodelay",
-        ),
+        options.names("STRATEGY", "Strategy of the client: nodelay or nagle", "nodelay"),
     ] = None,
     runtime: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="RUNTIME", help="Runtime of the client: native.", show_default="native"
-        ),
+        options.names("RUNTIME", "Runtime of the client: native", "native"),
     ] = None,
     predict: Annotated[
         list[int] | None,
@@ -81,9 +75,7 @@ def sizes(
             help="Run each case alone; otherwise single samples of all cases of a link alternate.",
         ),
     ] = False,
-    published: Annotated[
-        bool, typer.Option("--published", help="Show the published figures beside ours.")
-    ] = False,
+    published: options.Published = False,
     sweep: Annotated[list[str] | None, sweep_option(*_SWEPT)] = None,
     rounds: options.Rounds = 7,
     seed: options.Seed = 1,

@@ -23,7 +23,15 @@ from tinygram_bench.cli.commands.echo.bounds import (
     external_of,
 )
 from tinygram_bench.cli.measuring import Asked
-from tinygram_bench.cli.options.length import MaxTime, MostRounds, Until, length
+from tinygram_bench.cli.options.length import (
+    Lone,
+    MaxTime,
+    MostRounds,
+    Until,
+    duration_option,
+    length,
+    slice_option,
+)
 from tinygram_bench.cli.options.rates import Arrival, check_schedules, rate_option, rates_asked
 from tinygram_bench.cli.options.sweep import (
     LimitOption,
@@ -76,19 +84,13 @@ def echo(
         rate_option("Messages of all clients together", "each is sent when one has come back"),
     ] = None,
     arrival: Arrival = None,
-    duration: Annotated[int | None, quantities.duration("Duration of each run.", "500ms")] = None,
+    duration: Annotated[int | None, duration_option("500ms")] = None,
     messages: Annotated[
         int | None,
         quantities.count("Number of messages from all clients together, in place of --duration."),
     ] = None,
-    slice: Annotated[
-        int | None,
-        quantities.duration(
-            "Length of a case's turns beside the other cases of its load.",
-            "20ms, longer at low rates",
-        ),
-    ] = None,
-    lone: options.Lone = False,
+    slice: Annotated[int | None, slice_option("20ms, longer at low rates")] = None,
+    lone: Lone = False,
     tls: options.Tls = False,
     plain: options.Plain = False,
     faulty: Annotated[
@@ -125,26 +127,26 @@ def echo(
     ] = False,
     strategy: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="STRATEGY",
-            help="Strategy of the server, such as nodelay or adaptive (repeatable).",
-            show_default="the usual ones of each runtime",
+        options.names(
+            "STRATEGY",
+            "Strategy of the server, such as nodelay or adaptive",
+            "the usual ones of each runtime",
         ),
     ] = None,
     runtime: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="RUNTIME",
-            help="Runtime of the server, such as asyncio (repeatable).",
-            show_default="the usual ones",
+        options.names(
+            "RUNTIME",
+            "Runtime of the server, such as asyncio",
+            "the usual ones",
         ),
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="SERVER",
-            help="server=NAME,implementation=NAME,…, or a server as the tables name it, such as "
-            "uvloop/protocol (repeatable).",
+        options.names(
+            "SERVER",
+            "server=NAME,implementation=NAME,…, or a server as the tables name it, such as "
+            "uvloop/protocol",
         ),
     ] = None,
     sweep: Annotated[list[str] | None, sweep_option(*_SWEPT)] = None,

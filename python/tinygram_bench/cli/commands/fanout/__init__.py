@@ -17,7 +17,15 @@ from tinygram_bench.cli.bounds import (
 )
 from tinygram_bench.cli.commands.fanout.bounds import bounded
 from tinygram_bench.cli.measuring import Asked
-from tinygram_bench.cli.options.length import MaxTime, MostRounds, Until, length
+from tinygram_bench.cli.options.length import (
+    Lone,
+    MaxTime,
+    MostRounds,
+    Until,
+    duration_option,
+    length,
+    slice_option,
+)
 from tinygram_bench.cli.options.rates import Arrival, rate_option, rates_asked
 from tinygram_bench.cli.options.sweep import (
     LimitOption,
@@ -65,42 +73,38 @@ def fanout(
     burst: Annotated[
         int, quantities.count("Publications at the same instant, each a message of its own.", "1")
     ] = 1,
-    duration: Annotated[int | None, quantities.duration("Duration of each run.", "1s")] = None,
+    duration: Annotated[int | None, duration_option("1s")] = None,
     slice: Annotated[
-        int | None,
-        quantities.duration(
-            "Length of a case's turns beside the other cases of its load.",
-            "20ms, longer where publications take longer",
-        ),
+        int | None, slice_option("20ms, longer where publications take longer")
     ] = None,
-    lone: options.Lone = False,
+    lone: Lone = False,
     every: Annotated[
         bool, typer.Option("--all", help="Measure every publisher with every strategy.")
     ] = False,
     strategy: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="STRATEGY",
-            help="Strategy of the publisher, such as nodelay or tick (repeatable).",
-            show_default="the usual ones of each publisher",
-            autocompletion=examples_of_strategies,
+        options.names(
+            "STRATEGY",
+            "Strategy of the publisher, such as nodelay or tick",
+            "the usual ones of each publisher",
+            examples_of_strategies,
         ),
     ] = None,
     runtime: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="RUNTIME",
-            help="Runtime of the publisher, such as asyncio (repeatable).",
-            show_default="all of them",
-            autocompletion=lambda: sorted({each.runtime for each in PUBLISHERS}),
+        options.names(
+            "RUNTIME",
+            "Runtime of the publisher, such as asyncio",
+            "all of them",
+            lambda: sorted({each.runtime for each in PUBLISHERS}),
         ),
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="PUBLISHER",
-            help="server=NAME,implementation=NAME,…, or a publisher as the tables name it, such as "
-            "asyncio/streams (repeatable).",
+        options.names(
+            "PUBLISHER",
+            "server=NAME,implementation=NAME,…, or a publisher as the tables name it, such as "
+            "asyncio/streams",
         ),
     ] = None,
     sweep: Annotated[list[str] | None, sweep_option(*_SWEPT)] = None,

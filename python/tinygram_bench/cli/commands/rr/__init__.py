@@ -33,7 +33,17 @@ from tinygram_bench.cli.commands.rr.bounds import (
 )
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.measuring import Asked
-from tinygram_bench.cli.options.length import USUAL_ROUNDS, MaxTime, Until, length
+from tinygram_bench.cli.options.length import (
+    USUAL_ROUNDS,
+    USUAL_TIME_LIMIT_NS,
+    Lone,
+    MaxTime,
+    TimeLimit,
+    Until,
+    duration_option,
+    length,
+    slice_option,
+)
 from tinygram_bench.cli.options.rates import Arrival, rate_option, rates_asked
 from tinygram_bench.cli.options.sweep import (
     SWEEP_DURATION_NS,
@@ -74,12 +84,12 @@ _DURATION_NS = 1_000_000, 24 * 3_600_000_000_000
 def rr(
     connections: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="KIND",
-            help="How connections are used: per-request, per-caller or shared; or their number, 1 "
-            "to 10,000, with a caller on each and no thread for it (repeatable).",
-            show_default="per-request and per-caller",
-            autocompletion=lambda: list(CONNECTIONS),
+        options.names(
+            "KIND",
+            "How connections are used: per-request, per-caller or shared; or their number, 1 to "
+            "10,000, with a caller on each and no thread for it",
+            "per-request and per-caller",
+            lambda: list(CONNECTIONS),
         ),
     ] = None,
     sends_per_request: Annotated[
@@ -88,21 +98,21 @@ def rr(
     ] = None,
     strategy: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="STRATEGY",
-            help="Strategy of the callers: nagle or nodelay, or on event loops one of the "
-            "library's, such as adaptive (repeatable).",
-            show_default="nagle and nodelay; on a number of connections nodelay and adaptive",
-            autocompletion=lambda: [*STRATEGIES, *LIBRARY],
+        options.names(
+            "STRATEGY",
+            "Strategy of the callers: nagle or nodelay, or on event loops one of the library's, "
+            "such as adaptive",
+            "nagle and nodelay; on a number of connections nodelay and adaptive",
+            lambda: [*STRATEGIES, *LIBRARY],
         ),
     ] = None,
     runtime: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="RUNTIME",
-            help="Runtime of the callers: threads, asyncio, uvloop, native, or on a number of "
-            "connections native/io_uring (repeatable).",
-            show_default="threads; on a number of connections the others (TLS: asyncio, uvloop)",
+        options.names(
+            "RUNTIME",
+            "Runtime of the callers: threads, asyncio, uvloop, native, or on a number of "
+            "connections native/io_uring",
+            "threads; on a number of connections the others (TLS: asyncio, uvloop)",
         ),
     ] = None,
     callers: Annotated[
@@ -130,19 +140,15 @@ def rr(
     ] = None,
     server_runtime: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="RUNTIME",
-            help="Runtime of the server: native, asyncio or uvloop (repeatable).",
-            show_default="native; with --tls asyncio",
+        options.names(
+            "RUNTIME",
+            "Runtime of the server: native, asyncio or uvloop",
+            "native; with --tls asyncio",
         ),
     ] = None,
     server_strategy: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="STRATEGY",
-            help="Strategy of the server: nagle or nodelay (repeatable).",
-            show_default="nodelay",
-        ),
+        options.names("STRATEGY", "Strategy of the server: nagle or nodelay", "nodelay"),
     ] = None,
     backlog: Annotated[
         list[int] | None,
@@ -167,23 +173,15 @@ def rr(
     calls: Annotated[
         int | None, quantities.count("Number of calls by each caller, in place of --duration.")
     ] = None,
-    duration: Annotated[
-        int | None, quantities.duration("Duration of each run.", "1s; for a sweep at rates 500ms")
-    ] = None,
+    duration: Annotated[int | None, duration_option("1s; for a sweep at rates 500ms")] = None,
     slice: Annotated[
-        int | None,
-        quantities.duration(
-            "Length of a case's turns beside the other cases of its load.",
-            "20ms, longer where calls take long, or at low rates",
-        ),
+        int | None, slice_option("20ms, longer where calls take long, or at low rates")
     ] = None,
-    lone: options.Lone = False,
+    lone: Lone = False,
     warm_up: Annotated[
         int, quantities.count("Number of calls by each caller before the clock starts.", "3")
     ] = 3,
-    published: Annotated[
-        bool, typer.Option("--published", help="Show the published figures beside ours.")
-    ] = False,
+    published: options.Published = False,
     scenario: Annotated[
         str | None,
         typer.Option(
@@ -222,9 +220,7 @@ def rr(
     probe: options.Probe = None,
     awake: options.Awake = False,
     wait: options.Wait = False,
-    timeout: Annotated[
-        int, quantities.duration("Time limit for each run, beyond its duration.", "120s")
-    ] = 120 * 10**9,
+    timeout: TimeLimit = USUAL_TIME_LIMIT_NS,
 ) -> Asked | ExitCode:
     """Call a server over TCP in every way that was asked for; each call waits for its reply."""
     if list_scenarios:

@@ -27,7 +27,17 @@ from tinygram_bench.cli.commands.stream.bounds import (
     directions_of,
 )
 from tinygram_bench.cli.measuring import Asked
-from tinygram_bench.cli.options.length import MaxTime, MostRounds, Until, length
+from tinygram_bench.cli.options.length import (
+    USUAL_TIME_LIMIT_NS,
+    Lone,
+    MaxTime,
+    MostRounds,
+    TimeLimit,
+    Until,
+    duration_option,
+    length,
+    slice_option,
+)
 from tinygram_bench.cli.options.rates import Arrival, rate_option, rates_asked
 from tinygram_bench.cli.options.sweep import (
     SWEEP_DURATION_NS,
@@ -104,17 +114,11 @@ def stream(
     ] = False,
     tls: options.Tls = False,
     plain: options.Plain = False,
-    duration: Annotated[
-        int | None, quantities.duration("Duration of each run.", "2s with --rate, else 200ms")
-    ] = None,
+    duration: Annotated[int | None, duration_option("2s with --rate, else 200ms")] = None,
     slice: Annotated[
-        int | None,
-        quantities.duration(
-            "Length of a case's turns beside the other cases of its load.",
-            "20ms, with --rate 10ms, longer at low rates",
-        ),
+        int | None, slice_option("20ms, with --rate 10ms, longer at low rates")
     ] = None,
-    lone: options.Lone = False,
+    lone: Lone = False,
     published: Annotated[
         bool,
         typer.Option(
@@ -127,28 +131,28 @@ def stream(
     ] = False,
     strategy: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="STRATEGY",
-            help="Strategy, such as nodelay or coalesce:10us (repeatable).",
-            show_default="the usual ones of each runtime",
-            autocompletion=examples_of_strategies,
+        options.names(
+            "STRATEGY",
+            "Strategy, such as nodelay or coalesce:10us",
+            "the usual ones of each runtime",
+            examples_of_strategies,
         ),
     ] = None,
     runtime: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="RUNTIME",
-            help="Runtime that sends, such as loop or asyncio (repeatable).",
-            show_default="the usual ones",
-            autocompletion=lambda: sorted({each.name for each in RUNTIMES}),
+        options.names(
+            "RUNTIME",
+            "Runtime that sends, such as loop or asyncio",
+            "the usual ones",
+            lambda: sorted({each.name for each in RUNTIMES}),
         ),
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="WAY",
-            help="implementation=NAME, or a way as the tables name it, such as "
-            "asyncio/tinygram/adaptive (repeatable).",
+        options.names(
+            "WAY",
+            "implementation=NAME, or a way as the tables name it, such as "
+            "asyncio/tinygram/adaptive",
         ),
     ] = None,
     cross_check: Annotated[
@@ -187,10 +191,7 @@ def stream(
     probe: options.Probe = None,
     awake: options.Awake = False,
     wait: options.Wait = False,
-    timeout: Annotated[
-        int,
-        quantities.duration("Time limit for each run, beyond its duration.", "120s"),
-    ] = 120 * 10**9,
+    timeout: TimeLimit = USUAL_TIME_LIMIT_NS,
 ) -> Asked:
     """Send the same messages in every way, side by side; one sentence says which way won."""
     swept = asked_sweep(
