@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any
 
 import typer
 from msgspec.structs import replace
@@ -31,6 +31,7 @@ from tinygram_bench.cli.commands.rr.bounds import (
     processes_of_callers,
     refuse_with_scenario,
 )
+from tinygram_bench.cli.commands.rr.judging import judge_of
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.measuring import Asked
 from tinygram_bench.cli.options.length import (
@@ -59,7 +60,6 @@ from tinygram_bench.links import DEFAULT_BACKEND
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Plan, Result
 from tinygram_bench.model.sweep import Parameter
-from tinygram_bench.statistics.verdicts.expectations import findings
 from tinygram_bench.workloads.rr import scenarios
 from tinygram_bench.workloads.rr.calling import LIBRARY
 from tinygram_bench.workloads.rr.cases import (
@@ -362,35 +362,14 @@ def rr(
         check_backlogs(asked)
         plan_at = planned_at(asked, links, plan_of, swept, _VARIED)
         return swept.asked_with(asked_length, plan_at, links, Rr(asked.seed), destination, manner)
-    case_ids: dict[str, str] = {}
+    judge: Callable[[Result], ExitCode] | None = None
     if scenario is None:
         plan = asked_length.of(links.planned(asked, plan_of))
     else:
         plan, case_ids = scenarios.plan_scenario(scenario, asked)
+        output = sys.stderr if destination.is_standard_output else sys.stdout
+        judge = judge_of(scenario, case_ids, None if quiet else output)
     if server is None:
         check_backlogs(asked)
     peers = Interleaved(plan, *choose(plan)) if cross_check else None
-
-    def judge(result: Result) -> ExitCode:
-        if scenario is None:
-            return ExitCode.OK
-        output = sys.stderr if destination.is_standard_output else sys.stdout
-        return _judge(scenario, case_ids, result, None if quiet else output)
-
     return Asked(plan, Rr(asked.seed), destination, manner, peers=peers, judge=judge)
-
-
-def _judge(
-    scenario: str, case_ids: dict[str, str], result: Result, output: TextIO | None
-) -> ExitCode:
-    found = findings(scenarios.SCENARIOS[scenario].expected, case_ids, result)
-    for finding in found:
-        if not finding.is_as_expected:
-            print(f"tinygram: scenario {scenario}: {finding.text}", file=sys.stderr)
-        elif output is not None:
-            print(f"scenario {scenario}: {finding.text}", file=output)
-    if any(finding.is_known and not finding.is_as_expected for finding in found):
-        return ExitCode.RUN_FAILED
-    if not all(finding.is_known for finding in found):
-        return ExitCode.INCONCLUSIVE
-    return ExitCode.OK
