@@ -181,12 +181,15 @@ def asked_sweep(
 
 def with_hold(asked: Held, hold_ns: float) -> Held:
     """The options with this hold in place of the holds that `coalesce` and `timer` have."""
-    shown = format_duration_ns(round(hold_ns))
     return replace(
-        asked,
-        only=[_HELD.sub(rf"\1:{shown}", text) for text in asked.only],
-        strategies=[_HELD.sub(rf"\1:{shown}", text) for text in asked.strategies],
+        asked, only=held(asked.only, hold_ns), strategies=held(asked.strategies, hold_ns)
     )
+
+
+def held(texts: Sequence[str], hold_ns: float) -> list[str]:
+    """Names of strategies, or of ways that have one, with this hold in place of theirs."""
+    shown = format_duration_ns(round(hold_ns))
+    return [_HELD.sub(rf"\1:{shown}", text) for text in texts]
 
 
 def usual_strategies(swept: AskedSweep | None, only: Sequence[str] | None) -> list[str]:

@@ -51,8 +51,10 @@ from tinygram_bench.cli.options.sweep import (
     LimitOption,
     asked_sweep,
     check_swept,
+    held,
     planned_at,
     sweep_option,
+    usual_strategies,
 )
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.crosscheck.selection import choose
@@ -73,11 +75,14 @@ from tinygram_bench.workloads.rr.cases import (
 from tinygram_bench.workloads.rr.run import Rr
 
 _DEFAULTS = RrOptions()
-_SWEPT: tuple[Parameter, ...] = ("rate", "size", "rtt")
+_SWEPT: tuple[Parameter, ...] = ("rate", "hold", "size", "rtt")
 _VARIED: Mapping[Parameter, Callable[[RrOptions, float], RrOptions]] = {
     "rate": lambda asked, rate: replace(asked, rates_per_s=[rate]),
     "size": lambda asked, size: replace(asked, request_bytes=int(size)),
+    "hold": lambda asked, hold: replace(asked, strategies=held(asked.strategies, hold)),
 }
+_HOLDS = "asyncio"
+"""The runtime of callers in a sweep of holds, unless others are named: threads hold nothing."""
 _DURATION_NS = 1_000_000, 24 * 3_600_000_000_000
 
 
@@ -102,7 +107,8 @@ def rr(
             "STRATEGY",
             "Strategy of the callers: nagle or nodelay, or on event loops one of the library's, "
             "such as adaptive",
-            "nagle and nodelay; on a number of connections nodelay and adaptive",
+            "nagle and nodelay; on a number of connections nodelay and adaptive; with --sweep hold "
+            "nodelay and coalesce",
             lambda: [*STRATEGIES, *LIBRARY],
         ),
     ] = None,
@@ -112,7 +118,8 @@ def rr(
             "RUNTIME",
             "Runtime of the callers: threads, asyncio, uvloop, native, or on a number of "
             "connections native/io_uring",
-            "threads; on a number of connections the others (TLS: asyncio, uvloop)",
+            "threads; on a number of connections the others (TLS: asyncio, uvloop); with --sweep "
+            "hold asyncio",
         ),
     ] = None,
     callers: Annotated[
@@ -253,11 +260,12 @@ def rr(
     rates_per_s = rates_asked(
         rate, arrival, swept, never_with=closed | {"--calls": calls}, reason=reason
     )
+    sweeps_holds = swept is not None and swept.parameter == "hold"
     shape: dict[str, Any] = {
         "connections": connections,
         "sends_per_request": sends_per_request,
-        "strategies": strategy,
-        "runtimes": runtime,
+        "strategies": strategy or usual_strategies(swept, ()) or None,
+        "runtimes": runtime or ([_HOLDS] if sweeps_holds else None),
         "servers": server_runtime or (["asyncio"] if tls else None),
         "server_strategies": server_strategy,
         "backlogs": backlog,
