@@ -1,13 +1,17 @@
 """The bench: measures every way of sending small messages over TCP, side by side.
 
 It is a package of its own, tinygram-bench. It may import the library (`tinygram`); the library
-never imports the bench. `from tinygram_bench import Plan, run, load` measures from Python (api/).
+never imports the bench. `from tinygram_bench import Plan, run, load` measures from Python
+(api/).
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tinygram_bench.api import Plan, Result, load, run
 
 __all__ = ["Plan", "Result", "load", "run"]
 
