@@ -102,7 +102,7 @@ def test_another_chart_is_refused_with_those_that_there_are() -> None:
 
 def test_results_import_neither_frames_nor_charts() -> None:
     program = (
-        "import sys; from tinygram_bench import load; "
+        "import sys; from tinygram_bench import compare, load; "
         "print({'polars', 'pandas', 'narwhals', 'altair'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
