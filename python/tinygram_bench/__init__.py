@@ -1,15 +1,19 @@
 """The bench: measures every way of sending small messages over TCP, side by side.
 
 It is a package of its own, tinygram-bench. It may import the library (`tinygram`); the library
-never imports the bench. `from tinygram_bench import Plan, run, load` measures from Python (api/).
+never imports the bench. `from tinygram_bench import Plan, run, load, compare` measures from Python
+(api/).
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Plan", "Result", "load", "run"]
+if TYPE_CHECKING:
+    from tinygram_bench.api import Comparison, Plan, Result, compare, load, run
+
+__all__ = ["Comparison", "Plan", "Result", "compare", "load", "run"]
 
 
 def __getattr__(name: str) -> Any:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, assert_type
 
 import pytest
 from tests.support.experiments import flat_out, paced, result_of
 
 from tinygram_bench import Result, load
-from tinygram_bench.api import results
+from tinygram_bench.api import frames
+from tinygram_bench.api.frames import Library
 from tinygram_bench.model import store
 from tinygram_bench.model.errors import UsageError
 
 PACED = result_of(*paced({"loop/nodelay": [20.0, 21.0], "loop/nagle": [30.0, 31.0]}))
 FLAT_OUT = result_of(*flat_out({"loop/nodelay": [1000.0] * 7, "loop/nagle": [500.0] * 7}))
-HERE = [name for name in ("polars", "pandas") if importlib.util.find_spec(name)]
+LIBRARIES: tuple[Library, ...] = ("polars", "pandas")
+HERE = [name for name in LIBRARIES if importlib.util.find_spec(name)]
 
 
 def rows(frame: Any) -> list[dict[str, Any]]:
@@ -25,7 +29,7 @@ def rows(frame: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("library", HERE)
-def test_a_row_for_each_figure_of_each_case(library: str) -> None:
+def test_a_row_for_each_figure_of_each_case(library: Library) -> None:
     frame = Result(PACED).frame("summaries", library)
     assert type(frame).__module__.startswith(library)
     found = {(each["strategy"], each["figure"]): each for each in rows(frame)}
@@ -66,13 +70,13 @@ def test_a_file_is_read_as_the_command_line_reads_it(tmp_path: Path) -> None:
         ("runs", "arrow", "no frames of 'arrow': the known ones are polars, pandas"),
     ],
 )
-def test_what_there_is_no_frame_of(name: str, library: str | None, fault: str) -> None:
+def test_what_there_is_no_frame_of(name: Any, library: Any, fault: str) -> None:
     with pytest.raises(UsageError, match=fault):
         Result(PACED).frame(name, library)
 
 
 def test_a_missing_extra_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results, "find_spec", lambda _name: None)
+    monkeypatch.setattr(frames, "find_spec", lambda _name: None)
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
     with pytest.raises(UsageError, match=r"pip install 'tinygram\[frames\]'"):
         Result(PACED).frame("runs")
@@ -94,3 +98,25 @@ def test_another_chart_is_refused_with_those_that_there_are() -> None:
         Result(PACED).chart("pie")
     with pytest.raises(UsageError, match=r"several.*there are latency-median, latency-perc"):
         Result(PACED).chart("latency")
+
+
+def test_results_import_neither_frames_nor_charts() -> None:
+    program = (
+        "import sys; from tinygram_bench import compare, load; "
+        "print({'polars', 'pandas', 'narwhals', 'altair'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("set()\n", "")
+
+
+if TYPE_CHECKING:
+    import altair
+    import pandas
+    import polars
+
+    def typed(result: Result) -> None:
+        """What type checkers know; a mistake here is an error of mypy."""
+        assert_type(result.frame("runs", "polars"), polars.DataFrame)
+        assert_type(result.frame("runs", "pandas"), pandas.DataFrame)
+        assert_type(result.frame("runs"), polars.DataFrame | pandas.DataFrame)
+        assert_type(result.chart("latency-median"), altair.LayerChart)

@@ -112,3 +112,13 @@ def test_a_schedule_is_kept_and_every_message_timed(paced: Done, way: str, count
     assert lasts.count == PUBLICATIONS - 1
     assert lasts.max_ns == latencies.max_ns
     assert lasts.min_ns >= latencies.min_ns > 0
+
+
+@pytest.mark.parametrize("arrival", ["poisson", "onoff"])
+def test_all_that_is_due_is_published_however_it_arrives(command: Command, arrival: str) -> None:
+    ways = ("--only", "asyncio/protocol", "--only", "native/epoll", "--subscribers", 2)
+    load = ("--rate", 2_000, "--duration", "200ms", "--rounds", 1)
+    done = command.run(*ways, *load, "--arrival", arrival)
+    assert done.code == 0, done.stderr
+    assert [run["counters"]["publications"] for run in done.runs] == [400, 400]
+    assert {case["arrival"] for case in done.result["plan"]["cases"]} == {arrival}

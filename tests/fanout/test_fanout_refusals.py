@@ -15,7 +15,7 @@ WRONG = [
     (("--burst", "0"), ("--burst", "0")),
     (("--burst", "2000"), ("--burst 2000", "1 … 1000")),
     (("--arrival", "poisson"), ("--arrival", "--rate")),
-    (("--rate", "10", "--arrival", "onoff"), ("'onoff'", "constant, poisson")),
+    (("--rate", "10", "--arrival", "sometimes"), ("'sometimes'", "constant, poisson, onoff")),
     (("--rate", "0.1"), ("--rate 0.1", "--duration")),
     (("--rate", "1M", "--subscribers", "1000"), ("100 million", "fewer subscribers")),
     (("--slice", "1us"), ("--slice 1us", "1ms")),

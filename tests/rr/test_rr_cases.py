@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from tinygram_bench import Plan
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.statistics.workloads.loads import way_of
 from tinygram_bench.statistics.workloads.rr import compared_pairs
 from tinygram_bench.workloads.rr.calling import RUNTIMES
 from tinygram_bench.workloads.rr.cases import CONNECTIONS, RrOptions, plan_rr
+from tinygram_bench.workloads.rr.run import Rr
 from tinygram_bench.workloads.rr.serving import SERVERS
 
 
@@ -134,3 +136,32 @@ def test_nodelay_is_compared_with_nagle_where_nothing_else_differs() -> None:
 def test_who_serves_is_no_part_of_how_callers_send() -> None:
     plan = plan_rr(RrOptions(runtimes=("threads",), servers=("native", "asyncio")))
     assert {way_of(case) for case in plan.cases} == {"threads/nagle", "threads/nodelay"}
+
+
+def swept(**options: Any) -> list[tuple[str, str]]:
+    """The ways of a sweep of holds from 1 µs to 1 ms: its first points, and what has no hold."""
+    shape = {"connections": ["per-caller"], "sends_per_request": [2], **options}
+    plan = Plan.rr(sweep=["hold=1us..1ms"], **shape)
+    return [(case.runtime, case.strategy) for case in plan.cases]
+
+
+def test_a_sweep_of_holds_has_callers_that_hold_beside_some_that_do_not() -> None:
+    ways = swept()
+    assert ways[0] == ("asyncio", "nodelay")
+    assert {runtime for runtime, _ in ways} == {"asyncio"}
+    assert [strategy for _, strategy in ways[1:]] == [
+        f"coalesce:{hold}" for hold in ("1us", "5620ns", "31600ns", "178us", "1ms")
+    ]
+
+
+def test_ways_in_a_sweep_of_holds_may_be_named() -> None:
+    found = swept(connections=["50"], runtime=["uvloop"], strategy=["adaptive", "coalesce:1s"])
+    assert found[0] == ("uvloop", "adaptive")
+    assert ("uvloop", "coalesce:1ms") in found
+    assert all(runtime == "uvloop" for runtime, _ in found)
+
+
+def test_what_is_held_has_time_to_leave_after_a_slice() -> None:
+    options = RrOptions(runtimes=("asyncio",), strategies=("nodelay", "coalesce:3ms"))
+    waits_ns = {case.strategy: Rr(1).waits_ns(case) for case in plan_rr(options).cases}
+    assert waits_ns == {"nodelay": 0, "coalesce:3ms": 3_000_000}

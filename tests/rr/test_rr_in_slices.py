@@ -92,6 +92,19 @@ def test_slices_that_cannot_be_are_refused(
     assert not path.exists()
 
 
+def test_a_sweep_of_holds_measures_each_hold_beside_calls_without_one(command: Command) -> None:
+    shape = ("--callers", "1x2", "--connections", "per-caller", "--sends-per-request", 2)
+    load = ("--request", 100, "--duration", "100ms", "--rounds", 1)
+    done = command.run("--sweep", "hold=10us..20us", *shape, *load)
+    assert done.code == 0, done.stderr
+    strategies = {case["strategy"] for case in done.result["plan"]["cases"]}
+    assert {"nodelay", "coalesce:10us", "coalesce:20us"} <= strategies
+    assert {run["failure"] for run in done.runs} == {None}
+    slices = {case["parameters"]["slice_ns"] for case in done.result["plan"]["cases"]}
+    assert slices == {20_000_000}
+    assert "Calls per second at each hold" in done.stdout
+
+
 def test_a_tally_has_the_calls_that_began_after_a_slice_had_settled() -> None:
     tally = Tally()
     first, second = Start.in_slices(1_000, Slices((0, 500), 100, 20)).slices

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from importlib.util import find_spec
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal, overload
 
-import msgspec
-
+from tinygram_bench.api.frames import Library, Row, case_columns, figure_columns, framed
 from tinygram_bench.host.packages import check_charts
 from tinygram_bench.model import result as stored
 from tinygram_bench.model import store
 from tinygram_bench.model.errors import UsageError
 
-Library = Literal["polars", "pandas"]
-_LIBRARIES: tuple[Library, ...] = ("polars", "pandas")
-_FRAMES_REMEDY = "pip install 'tinygram[frames]'"
+if TYPE_CHECKING:
+    import altair
+    import pandas
+    import polars
 
-Row = dict[str, Any]
+    from tinygram_bench.report.charts.chart import Chart
+
+Table = Literal["summaries", "verdicts", "runs"]
 
 
 class Result:
@@ -37,18 +38,29 @@ class Result:
         """The sentences that say what was found."""
         return self.stored.answer
 
-    def frame(self, name: str, library: str | None = None) -> Any:
+    @overload
+    def frame(self, name: Table, library: Literal["polars"]) -> polars.DataFrame: ...
+    @overload
+    def frame(self, name: Table, library: Literal["pandas"]) -> pandas.DataFrame: ...
+    @overload
+    def frame(
+        self, name: Table, library: Library | None = None
+    ) -> polars.DataFrame | pandas.DataFrame: ...
+    def frame(
+        self, name: Table, library: Library | None = None
+    ) -> polars.DataFrame | pandas.DataFrame:
         """A table of the result, as a frame of polars or pandas, whichever is installed.
 
         `name`: `summaries`, a row for each figure of each case with `median`, `low` and `high`;
         `verdicts`, a row for each comparison; or `runs`, a row for each run with its raw counters.
         Columns are named as in the result file, units last; unknown values are null. `library`:
-        `polars` or `pandas`; None: whichever is installed. Raises UsageError for an unknown name or
-        library, and where no such library, or no narwhals, is installed.
+        `polars` or `pandas`, which also tells a type checker what is returned; None: whichever is
+        installed. Raises UsageError for an unknown name or library, and where no such library, or
+        no narwhals, is installed.
         """
         if name not in _TABLES:
             raise UsageError(f"no frame {name!r}: the known ones are {', '.join(_TABLES)}")
-        return _framed(_TABLES[name](self.stored), _library(library))
+        return framed(_TABLES[name](self.stored), library)
 
     def charts(self) -> tuple[str, ...]:
         """The names of the charts, in the order of the page that `tinygram report` writes.
@@ -57,7 +69,7 @@ class Result:
         """
         return tuple(_charts(self.stored))
 
-    def chart(self, name: str) -> Any:
+    def chart(self, name: str) -> altair.LayerChart:
         """An Altair chart, as `tinygram report --svg` draws it.
 
         `name`: one of `charts`, such as `latency-percentiles`, or a part that only one of these
@@ -73,7 +85,7 @@ class Result:
             )
         import altair
 
-        return altair.Chart.from_dict(found[fitting[0]].file_spec())
+        return altair.LayerChart.from_dict(found[fitting[0]].file_spec())
 
 
 def load(path: str | os.PathLike[str]) -> Result:
@@ -84,7 +96,7 @@ def load(path: str | os.PathLike[str]) -> Result:
     return Result(store.load(Path(path)))
 
 
-def _charts(result: stored.Result) -> Mapping[str, Any]:
+def _charts(result: stored.Result) -> Mapping[str, Chart]:
     check_charts()
     # This module imports altair.
     from tinygram_bench.report.charts import charts_of
@@ -92,34 +104,15 @@ def _charts(result: stored.Result) -> Mapping[str, Any]:
     return {each.name: each for each in charts_of(result)}
 
 
-def _library(asked: str | None) -> Library:
-    if asked is not None and asked not in _LIBRARIES:
-        raise UsageError(f"no frames of {asked!r}: the known ones are {', '.join(_LIBRARIES)}")
-    wanted = [each for each in _LIBRARIES if asked in (None, each)]
-    found = next((each for each in wanted if find_spec(each) is not None), None)
-    if found is None or find_spec("narwhals") is None:
-        needed = " or ".join(wanted)
-        raise UsageError(f"frames need narwhals and {needed}: {_FRAMES_REMEDY}")
-    return found
-
-
-def _framed(rows: Sequence[Row], library: Library) -> Any:
-    import narwhals
-
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    columns = {name: [row.get(name) for row in rows] for name in names}
-    return narwhals.from_dict(columns, backend=library).to_native()
-
-
 def _summaries(result: stored.Result) -> list[Row]:
     return [
         {
-            **_case_columns(each.case),
+            **case_columns(each.case),
             "rounds": each.rounds,
             "failed_rounds": each.failed_rounds,
             "confidence": each.confidence,
             "figure": name,
-            **_interval(figure),
+            **figure_columns(figure),
         }
         for each in result.summaries
         for name, figure in each.figures.items()
@@ -133,7 +126,7 @@ def _verdicts(result: stored.Result) -> list[Row]:
             "case_id": each.case_id,
             "figure": each.figure,
             "verdict": each.verdict,
-            **{f"ratio_{name}": value for name, value in _interval(each.ratio).items()},
+            **figure_columns(each.ratio, "ratio_"),
             "reason": each.reason,
         }
         for each in result.verdicts
@@ -147,22 +140,8 @@ def _runs(result: stored.Result) -> list[Row]:
     ]
 
 
-_TABLES: Mapping[str, Callable[[stored.Result], list[Row]]] = {
+_TABLES: Mapping[Table, Callable[[stored.Result], list[Row]]] = {
     "summaries": _summaries,
     "verdicts": _verdicts,
     "runs": _runs,
 }
-
-
-def _case_columns(case: stored.Case) -> Row:
-    """All fields of a case but the parameters of its workload; message sizes take two columns."""
-    columns = msgspec.structs.asdict(case)
-    sizes = columns.pop("message_bytes")
-    columns.pop("parameters")
-    return {**columns, "message_bytes_min": sizes.min, "message_bytes_max": sizes.max}
-
-
-def _interval(figure: stored.Figure | None) -> Row:
-    if figure is None:
-        return dict.fromkeys(("median", "low", "high"))
-    return {"median": figure.median, "low": figure.low, "high": figure.high}

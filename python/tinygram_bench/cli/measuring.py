@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -52,7 +52,7 @@ class Asked(Struct, frozen=True):
     """What the options of a measuring command ask for, checked and ready to be measured.
 
     `sweeping`: what makes `plan` grow. `judge` gives the status where no run failed and nothing was
-    interrupted.
+    interrupted. `tell_environment` is called with the result's environment before the first run.
     """
 
     plan: Plan
@@ -62,6 +62,7 @@ class Asked(Struct, frozen=True):
     peers: Interleaved | None = None
     judge: Callable[[Result], ExitCode] | None = None
     sweeping: Sweeping | None = None
+    tell_environment: Callable[[Mapping[str, Any]], None] = lambda _environment: None
 
 
 @contextmanager
@@ -78,6 +79,7 @@ def measured(
         is_awake=manner.is_awake,
         waits=manner.waits,
         command=command,
+        tell_environment=asked.tell_environment,
     )
     if manner.cluster is not None:
         from tinygram_bench.cluster.running import conducting

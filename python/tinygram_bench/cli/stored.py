@@ -32,8 +32,8 @@ def load_all(file: Path) -> tuple[Named, ...]:
 
 
 @contextmanager
-def made_of(*files: Path) -> Iterator[None]:
-    """A block that works with nothing but the results of these files.
+def made_of(*results: Path | str) -> Iterator[None]:
+    """A block that works with nothing but these results, named by their files or in words.
 
     Raises UsageError where the block fails: a file can have the form of a result, but values that
     contradict each other.
@@ -41,7 +41,7 @@ def made_of(*files: Path) -> Iterator[None]:
     try:
         yield
     except _SENSELESS as error:
-        names = " and ".join(map(str, files))
+        names = " and ".join(map(str, results))
         words = f"{type(error).__name__}: {error}".partition("\n")[0].rstrip(": ")
         # If nobody has edited the file, this is a fault of ours, which this line helps to find.
         *_, last = traceback.extract_tb(error.__traceback__)

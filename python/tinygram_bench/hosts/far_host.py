@@ -73,8 +73,12 @@ class FarHost:
 
     @property
     def environment(self) -> dict[str, Any]:
-        """The facts of that host, as it told them, and the name by which it was asked for."""
-        return self._line.welcome.environment | {"host": self._address.host.lower()}
+        """The facts of that host, as it told them, and the name and port that it was asked for by.
+
+        The name is in lower case.
+        """
+        address = {"host": self._address.host.lower(), "port": self._address.port}
+        return self._line.welcome.environment | address
 
     def link(self) -> Link:
         """The link to it, for one run or many. Raises RunError where it cannot be reached."""

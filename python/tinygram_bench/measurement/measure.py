@@ -74,6 +74,7 @@ def measure(
     elsewhere: Mapping[str, Any] | None = None,
     peers: Interleaved | None = None,
     check: Callable[[], None] = lambda: None,
+    tell_environment: Callable[[Mapping[str, Any]], None] = lambda _environment: None,
     study: Study | None = None,
     sweeping: Sweeping | None = None,
     live: Live | None = None,
@@ -89,8 +90,8 @@ def measure(
     none. `peers`: other programs in the same rounds, whose failures are told and do not fail ours.
     `study`: what a study decides by itself. `sweeping`: what makes `plan` grow. `live`: the bench's
     `Live`, for progress while cases take turns. `check` is called before the first run, and raises
-    UsageError where no run can succeed. Also raises UsageError where keeping cores awake is not
-    permitted.
+    UsageError where no run can succeed; `tell_environment` is then called with the environment that
+    the result keeps. Also raises UsageError where keeping cores awake is not permitted.
     """
     fixed = FixedCases(plan) if study is None else FixedCases(plan, order=study.order)
     course: Course = fixed if sweeping is None else sweeping
@@ -116,10 +117,12 @@ def measure(
     ):
         told = cores.told(throttling_told(run_cases))
         check()
+        found = _environment(plan, network, elsewhere, study)
+        tell_environment(found)
         recording = Recording(
             course.plan,
             destination,
-            _environment(plan, network, elsewhere, study),
+            found,
             *(peers, progress),
             command=command,
             sum_up=summed_up if study is None else study.sum_up,
@@ -167,7 +170,7 @@ def _environment(
     plan: Plan, network: str | None, elsewhere: Mapping[str, Any] | None, study: Study | None
 ) -> dict[str, Any]:
     """The environment that the result keeps; see `measure`."""
-    found = environment_of(plan, network)
+    found = _near_environment(plan, network)
     if elsewhere is not None:
         found |= {**elsewhere, "receiver_core": None}
     return found if study is None else found | {"study": study.about}
@@ -212,7 +215,7 @@ def cores_as_asked(is_asked: bool, plan: Plan) -> Iterator[None]:
         yield
 
 
-def environment_of(plan: Plan, named: str | None) -> dict[str, Any]:
+def _near_environment(plan: Plan, named: str | None) -> dict[str, Any]:
     """The environment in a network like that of the runs: a new one has its own settings.
 
     `named`: how it names the runs' network, if they have none of their own.

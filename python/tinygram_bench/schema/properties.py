@@ -293,7 +293,7 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "environment": "facts of the host at the start, by name, units last; null: not known. "
         "`has_real_time_priority`: whether the bench may wake up at once, to read CPU clocks "
         "between slices; where it may not, CPU times of slices are often null. `far`: those of the "
-        "far host, where that is another machine, and as `host` the name by which it was asked for",
+        "far host, where that is another machine, and as `host` and `port` those of `--server`",
         "plan": "what was to be run",
         "runs": "raw, in the order in which they were made; fewer than cases × rounds where the "
         "measurement was ended early, or is not finished",

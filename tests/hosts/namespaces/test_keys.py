@@ -65,6 +65,18 @@ def test_one_way_times_are_right_though_the_clocks_differ(
     assert 0 <= summary["figures"]["latency_p50_us"]["median"] < SECOND_US
 
 
+def test_a_result_is_measured_again_with_the_key_of_its_server(tmp_path: Path) -> None:
+    with apart(tmp_path) as two:
+        first = tmp_path / "first"
+        assert measured(two, first).code == 0
+        done = two.command(tmp_path / "again", "rerun").run(
+            first / "result.json", environment=two.environment
+        )
+    assert done.code == 0, done.stderr
+    assert done.result["environment"]["far"]["host"] == two.address
+    assert [run["failure"] for run in done.runs] == [None]
+
+
 def test_a_client_without_a_key_is_told_how_to_get_one(tmp_path: Path) -> None:
     with apart(tmp_path) as two:
         done = measured(two, tmp_path / "run", tmp_path / "nobody")

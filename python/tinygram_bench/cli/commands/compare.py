@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -16,12 +17,20 @@ from tinygram_bench.model.result import Result
 from tinygram_bench.report.comparing import fails_told, said, write_comparison
 from tinygram_bench.report.prose import first_of, listed
 from tinygram_bench.report.table import Pen
+from tinygram_bench.statistics.changes.change import Passed
 from tinygram_bench.statistics.changes.comparison import (
     KINDS,
     Comparison,
     Gate,
     compare_results,
 )
+
+_CODES: Mapping[Passed, ExitCode] = {
+    "passes": ExitCode.OK,
+    "fails": ExitCode.REGRESSION,
+    "cannot_say": ExitCode.INCONCLUSIVE,
+}
+"""What a gate says → the exit status."""
 
 
 def compare(
@@ -63,8 +72,11 @@ def compare(
         raise UsageError("--quiet needs --fail-above: without a gate nothing would ever be told")
     earlier, later = stored.load(before), stored.load(after)
     with stored.made_of(before, after):
-        comparison = checked_comparison(before, earlier, after, later, asked, is_anyway=anyway)
-        code, told = _gated(comparison, asked, fail_above)
+        comparison = checked_comparison(
+            str(before), earlier, str(after), later, asked, is_anyway=anyway
+        )
+        passed, told = gated(comparison, asked, fail_above)
+        code = ExitCode.OK if passed is None else _CODES[passed]
         if not quiet:
             write_comparison(Pen(console()), comparison, told)
         elif code != ExitCode.OK:
@@ -73,9 +85,12 @@ def compare(
 
 
 def checked_comparison(
-    before: Path, earlier: Result, after: Path, later: Result, gate: Gate, *, is_anyway: bool
+    before: str, earlier: Result, after: str, later: Result, gate: Gate, *, is_anyway: bool
 ) -> Comparison:
-    """Compare the results of two files. Raises UsageError where they are not comparable."""
+    """Compare two results, named `before` and `after`, in what the gate looks at.
+
+    Raises UsageError where they are not comparable.
+    """
     comparison = compare_results(earlier, later, gate)
     if not comparison.common:
         names = listed(comparison.only_before) if comparison.only_before else "none"
@@ -98,24 +113,27 @@ def checked_comparison(
     return comparison
 
 
-def _gated(
+def gated(
     comparison: Comparison, gate: Gate, fail_above: float | None
-) -> tuple[ExitCode, tuple[str, ...]]:
-    """The status and the gate's sentences; no sentence where no gate was asked for."""
+) -> tuple[Passed | None, tuple[str, ...]]:
+    """What the gate says of the comparison, and in sentences; nothing where none was asked for.
+
+    `fail_above`: the share by which a figure may be worse; None: no gate was asked for.
+    """
     if fail_above is None:
-        return ExitCode.OK, ()
+        return None, ()
     found = comparison.gated(gate, fail_above)
     limit = f"{100 * fail_above:g}%"
     if comparison.failing:
         # A way that no longer works is worse by any measure.
         clauses = first_of([fails_told(each, comparison.names) for each in comparison.failing])
-        return ExitCode.REGRESSION, (f"Shown to be worse by more than {limit}: {clauses}.",)
+        return "fails", (f"Shown to be worse by more than {limit}: {clauses}.",)
     if found["fails"]:
         clauses = first_of([said(each, comparison.names) for each in found["fails"]])
-        return ExitCode.REGRESSION, (f"Shown to be worse by more than {limit}: {clauses}.",)
+        return "fails", (f"Shown to be worse by more than {limit}: {clauses}.",)
     if comparison.only_before:
         names = listed(comparison.only_before)
-        return ExitCode.INCONCLUSIVE, (f"It cannot be said of cases that are gone: {names}.",)
+        return "cannot_say", (f"It cannot be said of cases that are gone: {names}.",)
     unknown, passed = len(found["cannot_say"]), len(found["passes"])
     if unknown:
         clauses = first_of([said(each, comparison.names) for each in found["cannot_say"]])
@@ -123,5 +141,5 @@ def _gated(
             f"No figure is shown to be worse by more than {limit}, but of {unknown} of "
             f"{unknown + passed} it cannot be said: {clauses}."
         )
-        return ExitCode.INCONCLUSIVE, (told,)
-    return ExitCode.OK, (f"No figure is worse by more than {limit}.",)
+        return "cannot_say", (told,)
+    return "passes", (f"No figure is worse by more than {limit}.",)

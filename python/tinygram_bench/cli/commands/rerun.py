@@ -7,18 +7,19 @@ import socket
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import typer
 
 from tinygram_bench.cli import options, stored
-from tinygram_bench.cli.measuring import Asked, Manner, measure_and_show
+from tinygram_bench.cli.measuring import Asked, measure_and_show
 from tinygram_bench.cli.terminal import console
+from tinygram_bench.hosts.address import FarAddress
+from tinygram_bench.hosts.wire import PORT
 from tinygram_bench.links import DEFAULT_BACKEND, parse_links, prepare
-from tinygram_bench.links.spec import LOOPBACK
+from tinygram_bench.links.spec import LOOPBACK, REMOTE
 from tinygram_bench.measurement.anonymous import LEFT_OUT
-from tinygram_bench.measurement.measure import cores_as_asked, environment_of
 from tinygram_bench.model import store
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Plan, Result, Unavailable
@@ -60,6 +61,15 @@ def rerun(
             "--run-commands", help="Run the programs, and load the servers, that the file names."
         ),
     ] = False,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST[:PORT]",
+            help="Host of the far end, where `tinygram serve` runs, for a result between two "
+            "hosts.",
+            show_default="the result's",
+        ),
+    ] = None,
     anonymous: options.Anonymous = False,
     quiet: options.Quiet = False,
     notes: options.Notes = False,
@@ -67,10 +77,12 @@ def rerun(
 ) -> int:
     """Measure a result's plan again, with its seed, and say what changed since.
 
-    What differs in the environment is told first; the result is stored like any other.
+    What differs in the environment, of both hosts where there are two, is told before the first
+    run; the result is stored like any other.
     """
     earlier = stored.load(file)
     workload, missing = _workload_of(earlier, file)
+    far = _far_end(earlier, server, file)
     plan = _of_this_host(earlier.plan, missing, file)
     if not run_commands:
         _refuse_commands(plan, file)
@@ -79,22 +91,16 @@ def rerun(
     destination = options.destination("rerun", json, None, anonymous)
     with stored.made_of(file):
         _prepare_links(plan)
-    network = "the server's" if earlier.environment.get("network") == "the server's" else None
-    is_awake = was_awake(earlier)
     pen = Pen(console(is_on_stderr=destination.is_standard_output))
-    if not quiet:
-        with cores_as_asked(is_awake, plan):
-            found = environment_of(plan, network)
-        with stored.made_of(file):
-            _tell_differences(pen, earlier, found)
-    manner = Manner(
-        is_quiet=quiet,
-        is_published=False,
-        with_notes=notes,
-        is_awake=is_awake,
-        waits=wait,
-    )
-    code = measure_and_show(Asked(plan, workload, destination, manner))
+
+    def tell_environment(found: Mapping[str, Any]) -> None:
+        if not quiet:
+            with stored.made_of(file):
+                _tell_differences(pen, earlier, found)
+
+    manner = options.manner(quiet, False, notes, was_awake(earlier), wait, far)
+    asked = Asked(plan, workload, destination, manner, tell_environment=tell_environment)
+    code = measure_and_show(asked)
     # Do this also where a run failed or after Ctrl-C: the finished runs can be compared.
     if destination.saved is not None and not quiet:
         pen.head(f"Since {file} ({earlier.started_at or 'at an unknown time'})")
@@ -138,10 +144,10 @@ def _workload_of(earlier: Result, file: Path) -> tuple[Workload, Missing]:
             f"{file} cannot be measured again from its file: the command decides by itself what it "
             f"runs; {again}"
         )
-    if not earlier.environment.keys().isdisjoint(("cluster", "far")):
+    if "cluster" in earlier.environment:
         raise UsageError(
-            f"{file} cannot be measured again from its file: it was measured between hosts, which "
-            f"are not in its plan; {again}"
+            f"{file} cannot be measured again from its file: it was measured by the hosts of a "
+            f"cluster, and a plan does not say which; {again}"
         )
     if earlier.cross_check is not None:
         raise UsageError(
@@ -157,10 +163,35 @@ def _workload_of(earlier: Result, file: Path) -> tuple[Workload, Missing]:
     return make(earlier.plan.seed), missing
 
 
+def _far_end(earlier: Result, server: str | None, file: Path) -> FarAddress | None:
+    """The host of the far end: that of `--server`, or else the result's; None: it had none.
+
+    The result's host is used though its file may be from others, for nothing is sent to another
+    machine unless the key of its server was pasted here. Raises UsageError.
+    """
+    if all(case.link != REMOTE for case in earlier.plan.cases):
+        if server is not None:
+            raise UsageError(
+                f"--server {server} is for a result that was measured between two hosts, and "
+                f"{file} was not: leave it out, or measure anew with the command of its workload"
+            )
+        return None
+    if server is None:
+        far = earlier.environment.get("far")
+        host, port = (far.get("host"), far.get("port", PORT)) if isinstance(far, dict) else (0, 0)
+        if not isinstance(host, str) or LEFT_OUT in host:
+            raise UsageError(
+                f"{file} was measured between two hosts, and does not say which was the far end: "
+                "name one on which `tinygram serve` runs with --server HOST"
+            )
+        server = FarAddress(host, host, port).named
+    return options.far_end(server, is_ours=True)
+
+
 def was_awake(earlier: Result) -> bool:
-    """Whether cores were kept awake, as by `--awake`; over links that needs no option."""
-    is_on_loopback = all(case.link == LOOPBACK for case in earlier.plan.cases)
-    return is_on_loopback and earlier.environment.get("cpu_latency_limit_us") == 0
+    """Whether cores were kept awake, as by `--awake`; over emulated links that needs no option."""
+    is_asked = all(case.link in (LOOPBACK, REMOTE) for case in earlier.plan.cases)
+    return is_asked and earlier.environment.get("cpu_latency_limit_us") == 0
 
 
 def _refuse_commands(plan: Plan, file: Path) -> None:
@@ -191,7 +222,7 @@ def _prepare_links(plan: Plan) -> None:
     prepare(parse_links([case.link for case in plan.cases]), named)
 
 
-def _tell_differences(pen: Pen, earlier: Result, found: dict[str, object]) -> None:
+def _tell_differences(pen: Pen, earlier: Result, found: Mapping[str, Any]) -> None:
     now = msgspec.structs.replace(
         earlier,
         environment=msgspec.json.decode(msgspec.json.encode(found)),

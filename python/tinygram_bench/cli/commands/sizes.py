@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from tinygram_bench.cli import options, quantities
 from tinygram_bench.cli.bounds import between, one_of, read, server_address, takes_turns
-from tinygram_bench.cli.length import length
 from tinygram_bench.cli.measuring import Asked
-from tinygram_bench.cli.sweep import asked_sweep, planned_at, sweep_option
+from tinygram_bench.cli.options.length import length
+from tinygram_bench.cli.options.sweep import asked_sweep, planned_at, sweep_option
 from tinygram_bench.links import DEFAULT_BACKEND
 from tinygram_bench.model.sweep import Parameter
 from tinygram_bench.workloads.sizes.cases import (
@@ -52,17 +52,11 @@ def sizes(
     ] = None,
     strategy: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="STRATEGY",
-            help="Strategy of the client: nodelay or nagle (repeatable).",
-            show_default="nodelay",
-        ),
+        options.names("STRATEGY", "Strategy of the client: nodelay or nagle", "nodelay"),
     ] = None,
     runtime: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="RUNTIME", help="Runtime of the client: native.", show_default="native"
-        ),
+        options.names("RUNTIME", "Runtime of the client: native", "native"),
     ] = None,
     predict: Annotated[
         list[int] | None,
@@ -81,9 +75,7 @@ def sizes(
             help="Run each case alone; otherwise single samples of all cases of a link alternate.",
         ),
     ] = False,
-    published: Annotated[
-        bool, typer.Option("--published", help="Show the published figures beside ours.")
-    ] = False,
+    published: options.Published = False,
     sweep: Annotated[list[str] | None, sweep_option(*_SWEPT)] = None,
     rounds: options.Rounds = 7,
     seed: options.Seed = 1,

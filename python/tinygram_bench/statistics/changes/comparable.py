@@ -36,7 +36,7 @@ _DECISIVE_FOR_TIMES = {
 }
 """Facts that make only times incomparable, though counts of a strategy that decides by time may
 vary, too."""
-_FLEETING = ("load_average_1_5_15_min", "memory_bytes", "noise_floor", "study")
+_FLEETING = ("load_average_1_5_15_min", "memory_bytes", "noise_floor", "study", "port")
 
 _ELSEWHERE = ("far", "cluster")
 """What the environment has of other hosts: their environments, which are compared one by one."""

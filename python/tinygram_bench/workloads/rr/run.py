@@ -14,6 +14,7 @@ from tinygram_bench.host.probes.kernel import Counted, counted_between
 from tinygram_bench.links import parse_link
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Plan
+from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.processes.children import Child
 from tinygram_bench.processes.orders import End, Ready
 from tinygram_bench.processes.workers import RunError
@@ -82,7 +83,7 @@ class Rr(TakesTurns):
 
     def waits_ns(self, case: Case) -> int:
         link = parse_link(case.link)
-        return link.rtt_ns + link.jitter_ns
+        return link.rtt_ns + link.jitter_ns + (parse_strategy(case.strategy).duration_ns or 0)
 
     def rehearsed(self, turn: Turn, address: Address | None) -> Rehearsed:
         """Have all callers connect and warm up."""

@@ -24,15 +24,22 @@ from tinygram_bench.cli.commands.echo.bounds import (
     external_of,
     workers_of,
 )
-from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
 from tinygram_bench.cli.measuring import Asked
-from tinygram_bench.cli.sweep import (
+from tinygram_bench.cli.options.length import (
+    Lone,
+    MaxTime,
+    MostRounds,
+    Until,
+    duration_option,
+    length,
+    slice_option,
+)
+from tinygram_bench.cli.options.rates import Arrival, check_schedules, rate_option, rates_asked
+from tinygram_bench.cli.options.sweep import (
     LimitOption,
     asked_sweep,
-    check_schedules,
     check_swept,
     planned_at,
-    rates_asked,
     sweep_option,
     usual_strategies,
     with_hold,
@@ -80,25 +87,16 @@ def echo(
     ] = None,
     rate: Annotated[
         list[float] | None,
-        quantities.rate(
-            "Messages per second of all workers together, each timed from when it was due "
-            "(repeatable). Without it, each is sent when one has come back."
-        ),
+        rate_option("Messages of all workers together", "each is sent when one has come back"),
     ] = None,
-    arrival: options.Arrival = None,
-    duration: Annotated[int | None, quantities.duration("Duration of each run.", "500ms")] = None,
+    arrival: Arrival = None,
+    duration: Annotated[int | None, duration_option("500ms")] = None,
     messages: Annotated[
         int | None,
         quantities.count("Number of messages from all workers together, in place of --duration."),
     ] = None,
-    slice: Annotated[
-        int | None,
-        quantities.duration(
-            "Length of a case's turns beside the other cases of its load.",
-            "20ms, longer at low rates",
-        ),
-    ] = None,
-    lone: options.Lone = False,
+    slice: Annotated[int | None, slice_option("20ms, longer at low rates")] = None,
+    lone: Lone = False,
     tls: options.Tls = False,
     plain: options.Plain = False,
     faulty: Annotated[
@@ -138,26 +136,26 @@ def echo(
     ] = False,
     strategy: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="STRATEGY",
-            help="Strategy of the server, such as nodelay or adaptive (repeatable).",
-            show_default="the usual ones of each runtime",
+        options.names(
+            "STRATEGY",
+            "Strategy of the server, such as nodelay or adaptive",
+            "the usual ones of each runtime",
         ),
     ] = None,
     runtime: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="RUNTIME",
-            help="Runtime of the server, such as asyncio (repeatable).",
-            show_default="the usual ones",
+        options.names(
+            "RUNTIME",
+            "Runtime of the server, such as asyncio",
+            "the usual ones",
         ),
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="SERVER",
-            help="server=NAME,implementation=NAME,…, or a server as the tables name it, such as "
-            "uvloop/protocol (repeatable).",
+        options.names(
+            "SERVER",
+            "server=NAME,implementation=NAME,…, or a server as the tables name it, such as "
+            "uvloop/protocol",
         ),
     ] = None,
     sweep: Annotated[list[str] | None, sweep_option(*_SWEPT)] = None,
@@ -205,9 +203,8 @@ def echo(
     )
     check_swept(swept, {"--server": server, "--server-command": server_command})
     closed = {"--messages": messages is not None, "--published": published}
-    rates_per_s = rates_asked(
-        rate, arrival, swept, closed, "only without a rate a message is sent when one has come back"
-    )
+    reason = "only without a rate a message is sent when one has come back"
+    rates_per_s = rates_asked(rate, arrival, swept, never_with=closed, reason=reason)
     if messages is not None and duration is not None:
         raise UsageError("--messages cannot be combined with --duration: a run ends by one of them")
     has_turns = takes_turns(

@@ -13,13 +13,21 @@ from tinygram_bench.cli import options, quantities
 from tinygram_bench.cli.bounds import (
     between,
     check_descriptors,
-    one_of,
     takes_turns,
 )
 from tinygram_bench.cli.commands.fanout.bounds import bounded
-from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
 from tinygram_bench.cli.measuring import Asked
-from tinygram_bench.cli.sweep import (
+from tinygram_bench.cli.options.length import (
+    Lone,
+    MaxTime,
+    MostRounds,
+    Until,
+    duration_option,
+    length,
+    slice_option,
+)
+from tinygram_bench.cli.options.rates import Arrival, rate_option, rates_asked
+from tinygram_bench.cli.options.sweep import (
     LimitOption,
     asked_sweep,
     planned_at,
@@ -28,7 +36,6 @@ from tinygram_bench.cli.sweep import (
     with_hold,
 )
 from tinygram_bench.links import DEFAULT_BACKEND
-from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.strategies import examples_of_strategies
 from tinygram_bench.model.sweep import Parameter
 from tinygram_bench.workloads.fanout.cases import FanoutOptions, plan_fanout
@@ -42,7 +49,6 @@ _VARIED: Mapping[Parameter, Callable[[FanoutOptions, float], FanoutOptions]] = {
     "size": lambda each, size: replace(each, message_bytes=int(size)),
     "hold": with_hold,
 }
-_ARRIVALS = ("constant", "poisson")
 _MOST_SUBSCRIBERS = 10_000
 _USUAL_BYTES = 100
 _MOST_BURST = 1_000
@@ -55,63 +61,50 @@ def fanout(
     ] = None,
     rate: Annotated[
         list[float] | None,
-        quantities.rate(
-            "Publications per second (repeatable). Without it, the next one is published when the "
-            "last one was handed over to all."
+        rate_option(
+            "Publications", "the next one is published when the last one was handed over to all"
         ),
     ] = None,
     size: Annotated[
         int | None,
         quantities.size("Message size: 16 bytes or more.", str(_USUAL_BYTES), MOST_BYTES),
     ] = None,
-    arrival: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PROCESS",
-            help="How publications arrive, with --rate: constant or poisson.",
-            show_default="constant",
-            autocompletion=lambda: list(_ARRIVALS),
-        ),
-    ] = None,
+    arrival: Arrival = None,
     burst: Annotated[
         int, quantities.count("Publications at the same instant, each a message of its own.", "1")
     ] = 1,
-    duration: Annotated[int | None, quantities.duration("Duration of each run.", "1s")] = None,
+    duration: Annotated[int | None, duration_option("1s")] = None,
     slice: Annotated[
-        int | None,
-        quantities.duration(
-            "Length of a case's turns beside the other cases of its load.",
-            "20ms, longer where publications take longer",
-        ),
+        int | None, slice_option("20ms, longer where publications take longer")
     ] = None,
-    lone: options.Lone = False,
+    lone: Lone = False,
     every: Annotated[
         bool, typer.Option("--all", help="Measure every publisher with every strategy.")
     ] = False,
     strategy: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="STRATEGY",
-            help="Strategy of the publisher, such as nodelay or tick (repeatable).",
-            show_default="the usual ones of each publisher",
-            autocompletion=examples_of_strategies,
+        options.names(
+            "STRATEGY",
+            "Strategy of the publisher, such as nodelay or tick",
+            "the usual ones of each publisher",
+            examples_of_strategies,
         ),
     ] = None,
     runtime: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="RUNTIME",
-            help="Runtime of the publisher, such as asyncio (repeatable).",
-            show_default="all of them",
-            autocompletion=lambda: sorted({each.runtime for each in PUBLISHERS}),
+        options.names(
+            "RUNTIME",
+            "Runtime of the publisher, such as asyncio",
+            "all of them",
+            lambda: sorted({each.runtime for each in PUBLISHERS}),
         ),
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="PUBLISHER",
-            help="server=NAME,implementation=NAME,…, or a publisher as the tables name it, such as "
-            "asyncio/streams (repeatable).",
+        options.names(
+            "PUBLISHER",
+            "server=NAME,implementation=NAME,…, or a publisher as the tables name it, such as "
+            "asyncio/streams",
         ),
     ] = None,
     sweep: Annotated[list[str] | None, sweep_option(*_SWEPT)] = None,
@@ -156,10 +149,6 @@ def fanout(
         between("--subscribers", each, 1, _MOST_SUBSCRIBERS) for each in subscribers or [1000]
     ]
     between("--burst", burst, 1, _MOST_BURST)
-    if arrival is not None:
-        one_of("--arrival", arrival, _ARRIVALS)
-        if not (rate or sweeps_rates):
-            raise UsageError("--arrival needs a schedule: add --rate, for example --rate 100")
     # Slices hold few publications, and a case that falls behind catches up in the others' slices.
     alone = {"--lone": lone, "--probe": probe is not None, "--sweep rate": sweeps_rates}
     far = options.far_end(server, is_ours=True)
@@ -168,7 +157,7 @@ def fanout(
     asked = FanoutOptions(
         subscribers=counts,
         message_bytes=_USUAL_BYTES if size is None else size,
-        rates_per_s=[float(each) for each in rate or []],
+        rates_per_s=rates_asked(rate, arrival, swept),
         arrival=arrival or "constant",
         burst=burst,
         duration_ns=10**9 if duration is None else duration,

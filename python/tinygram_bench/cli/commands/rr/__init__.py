@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any
 
 import typer
 from msgspec.structs import replace
@@ -31,17 +31,30 @@ from tinygram_bench.cli.commands.rr.bounds import (
     processes_of_callers,
     refuse_with_scenario,
 )
+from tinygram_bench.cli.commands.rr.judging import judge_of
 from tinygram_bench.cli.exit_codes import ExitCode
-from tinygram_bench.cli.length import USUAL_ROUNDS, MaxTime, Until, length
 from tinygram_bench.cli.measuring import Asked
-from tinygram_bench.cli.sweep import (
+from tinygram_bench.cli.options.length import (
+    USUAL_ROUNDS,
+    USUAL_TIME_LIMIT_NS,
+    Lone,
+    MaxTime,
+    TimeLimit,
+    Until,
+    duration_option,
+    length,
+    slice_option,
+)
+from tinygram_bench.cli.options.rates import Arrival, rate_option, rates_asked
+from tinygram_bench.cli.options.sweep import (
     SWEEP_DURATION_NS,
     LimitOption,
     asked_sweep,
     check_swept,
+    held,
     planned_at,
-    rates_asked,
     sweep_option,
+    usual_strategies,
 )
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.crosscheck.selection import choose
@@ -49,7 +62,6 @@ from tinygram_bench.links import DEFAULT_BACKEND
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Plan, Result
 from tinygram_bench.model.sweep import Parameter
-from tinygram_bench.statistics.verdicts.expectations import findings
 from tinygram_bench.workloads.rr import scenarios
 from tinygram_bench.workloads.rr.calling import LIBRARY
 from tinygram_bench.workloads.rr.cases import (
@@ -63,23 +75,26 @@ from tinygram_bench.workloads.rr.cases import (
 from tinygram_bench.workloads.rr.run import Rr
 
 _DEFAULTS = RrOptions()
-_SWEPT: tuple[Parameter, ...] = ("rate", "size", "rtt")
+_SWEPT: tuple[Parameter, ...] = ("rate", "hold", "size", "rtt")
 _VARIED: Mapping[Parameter, Callable[[RrOptions, float], RrOptions]] = {
     "rate": lambda asked, rate: replace(asked, rates_per_s=[rate]),
     "size": lambda asked, size: replace(asked, request_bytes=int(size)),
+    "hold": lambda asked, hold: replace(asked, strategies=held(asked.strategies, hold)),
 }
+_HOLDS = "asyncio"
+"""The runtime of callers in a sweep of holds, unless others are named: threads hold nothing."""
 _DURATION_NS = 1_000_000, 24 * 3_600_000_000_000
 
 
 def rr(
     connections: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="KIND",
-            help="How connections are used: per-request, per-caller or shared; or their number, 1 "
-            "to 10,000, with a caller on each and no thread for it (repeatable).",
-            show_default="per-request and per-caller",
-            autocompletion=lambda: list(CONNECTIONS),
+        options.names(
+            "KIND",
+            "How connections are used: per-request, per-caller or shared; or their number, 1 to "
+            "10,000, with a caller on each and no thread for it",
+            "per-request and per-caller",
+            lambda: list(CONNECTIONS),
         ),
     ] = None,
     sends_per_request: Annotated[
@@ -88,21 +103,23 @@ def rr(
     ] = None,
     strategy: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="STRATEGY",
-            help="Strategy of the callers: nagle or nodelay, or on event loops one of the "
-            "library's, such as adaptive (repeatable).",
-            show_default="nagle and nodelay; on a number of connections nodelay and adaptive",
-            autocompletion=lambda: [*STRATEGIES, *LIBRARY],
+        options.names(
+            "STRATEGY",
+            "Strategy of the callers: nagle or nodelay, or on event loops one of the library's, "
+            "such as adaptive",
+            "nagle and nodelay; on a number of connections nodelay and adaptive; with --sweep hold "
+            "nodelay and coalesce",
+            lambda: [*STRATEGIES, *LIBRARY],
         ),
     ] = None,
     runtime: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="RUNTIME",
-            help="Runtime of the callers: threads, asyncio, uvloop, native, or on a number of "
-            "connections native/io_uring (repeatable).",
-            show_default="threads; on a number of connections the others (TLS: asyncio, uvloop)",
+        options.names(
+            "RUNTIME",
+            "Runtime of the callers: threads, asyncio, uvloop, native, or on a number of "
+            "connections native/io_uring",
+            "threads; on a number of connections the others (TLS: asyncio, uvloop); with --sweep "
+            "hold asyncio",
         ),
     ] = None,
     callers: Annotated[
@@ -130,19 +147,15 @@ def rr(
     ] = None,
     server_runtime: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="RUNTIME",
-            help="Runtime of the server: native, asyncio or uvloop (repeatable).",
-            show_default="native; with --tls asyncio",
+        options.names(
+            "RUNTIME",
+            "Runtime of the server: native, asyncio or uvloop",
+            "native; with --tls asyncio",
         ),
     ] = None,
     server_strategy: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="STRATEGY",
-            help="Strategy of the server: nagle or nodelay (repeatable).",
-            show_default="nodelay",
-        ),
+        options.names("STRATEGY", "Strategy of the server: nagle or nodelay", "nodelay"),
     ] = None,
     backlog: Annotated[
         list[int] | None,
@@ -159,32 +172,23 @@ def rr(
     clients: cluster_asked.Clients = None,
     rate: Annotated[
         list[float] | None,
-        quantities.rate(
-            "Calls per second of all callers together, each timed from when it was due "
-            "(repeatable). Without it, a caller calls again as soon as it has its reply."
+        rate_option(
+            "Calls of all callers together", "a caller calls again as soon as it has its reply"
         ),
     ] = None,
-    arrival: options.Arrival = None,
+    arrival: Arrival = None,
     calls: Annotated[
         int | None, quantities.count("Number of calls by each caller, in place of --duration.")
     ] = None,
-    duration: Annotated[
-        int | None, quantities.duration("Duration of each run.", "1s; for a sweep at rates 500ms")
-    ] = None,
+    duration: Annotated[int | None, duration_option("1s; for a sweep at rates 500ms")] = None,
     slice: Annotated[
-        int | None,
-        quantities.duration(
-            "Length of a case's turns beside the other cases of its load.",
-            "20ms, longer where calls take long, or at low rates",
-        ),
+        int | None, slice_option("20ms, longer where calls take long, or at low rates")
     ] = None,
-    lone: options.Lone = False,
+    lone: Lone = False,
     warm_up: Annotated[
         int, quantities.count("Number of calls by each caller before the clock starts.", "3")
     ] = 3,
-    published: Annotated[
-        bool, typer.Option("--published", help="Show the published figures beside ours.")
-    ] = False,
+    published: options.Published = False,
     scenario: Annotated[
         str | None,
         typer.Option(
@@ -223,9 +227,7 @@ def rr(
     probe: options.Probe = None,
     awake: options.Awake = False,
     wait: options.Wait = False,
-    timeout: Annotated[
-        int, quantities.duration("Time limit for each run, beyond its duration.", "120s")
-    ] = 120 * 10**9,
+    timeout: TimeLimit = USUAL_TIME_LIMIT_NS,
 ) -> Asked | ExitCode:
     """Call a server over TCP in every way that was asked for; each call waits for its reply."""
     if list_scenarios:
@@ -255,12 +257,15 @@ def rr(
     check_swept(swept, {"--server": server})
     closed = {"--scenario": scenario, "--cross-check": cross_check, "--published": published}
     reason = "only without a rate callers call again and again"
-    rates_per_s = rates_asked(rate, arrival, swept, closed | {"--calls": calls}, reason)
+    rates_per_s = rates_asked(
+        rate, arrival, swept, never_with=closed | {"--calls": calls}, reason=reason
+    )
+    sweeps_holds = swept is not None and swept.parameter == "hold"
     shape: dict[str, Any] = {
         "connections": connections,
         "sends_per_request": sends_per_request,
-        "strategies": strategy,
-        "runtimes": runtime,
+        "strategies": strategy or usual_strategies(swept, ()) or None,
+        "runtimes": runtime or ([_HOLDS] if sweeps_holds else None),
         "servers": server_runtime or (["asyncio"] if tls else None),
         "server_strategies": server_strategy,
         "backlogs": backlog,
@@ -365,35 +370,14 @@ def rr(
         check_backlogs(asked)
         plan_at = planned_at(asked, links, plan_of, swept, _VARIED)
         return swept.asked_with(asked_length, plan_at, links, Rr(asked.seed), destination, manner)
-    case_ids: dict[str, str] = {}
+    judge: Callable[[Result], ExitCode] | None = None
     if scenario is None:
         plan = asked_length.of(links.planned(asked, plan_of))
     else:
         plan, case_ids = scenarios.plan_scenario(scenario, asked)
+        output = sys.stderr if destination.is_standard_output else sys.stdout
+        judge = judge_of(scenario, case_ids, None if quiet else output)
     if server is None:
         check_backlogs(asked)
     peers = Interleaved(plan, *choose(plan)) if cross_check else None
-
-    def judge(result: Result) -> ExitCode:
-        if scenario is None:
-            return ExitCode.OK
-        output = sys.stderr if destination.is_standard_output else sys.stdout
-        return _judge(scenario, case_ids, result, None if quiet else output)
-
     return Asked(plan, Rr(asked.seed), destination, manner, peers=peers, judge=judge)
-
-
-def _judge(
-    scenario: str, case_ids: dict[str, str], result: Result, output: TextIO | None
-) -> ExitCode:
-    found = findings(scenarios.SCENARIOS[scenario].expected, case_ids, result)
-    for finding in found:
-        if not finding.is_as_expected:
-            print(f"tinygram: scenario {scenario}: {finding.text}", file=sys.stderr)
-        elif output is not None:
-            print(f"scenario {scenario}: {finding.text}", file=output)
-    if any(finding.is_known and not finding.is_as_expected for finding in found):
-        return ExitCode.RUN_FAILED
-    if not all(finding.is_known for finding in found):
-        return ExitCode.INCONCLUSIVE
-    return ExitCode.OK

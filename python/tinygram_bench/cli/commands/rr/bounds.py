@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tinygram_bench.cli.bounds import backlog_below
-from tinygram_bench.cli.sweep import check_schedules
+from tinygram_bench.cli.options.rates import check_schedules
 from tinygram_bench.host.network import private_network
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import RrParameters

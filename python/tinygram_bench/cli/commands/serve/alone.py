@@ -7,11 +7,15 @@ import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import NoReturn, Protocol, TypeVar
+from typing import Annotated, NoReturn, Protocol, TypeVar
 
+from tinygram_bench.cli import quantities
+from tinygram_bench.cli.bounds import between
 from tinygram_bench.host.network.settings import permitted_congestion_control
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import ALLOWED_SYSCTL, DEFAULT_CONGESTION_CONTROL
+
+Port = Annotated[int, quantities.count("Port to listen on; 0 lets the kernel pick one.", "0")]
 
 
 class Listening(Protocol):
@@ -33,9 +37,10 @@ def serve_alone(
     `listen` gets the congestion control of the server's connections, which is CUBIC where none was
     asked for; if the kernel denies CUBIC, what takes its place is told on stderr. `serve` gets the
     server and a descriptor that becomes readable when the server is to stop, and returns the
-    counters. Raises KeyboardInterrupt at the end, and UsageError where `port` or the congestion
-    control is not available.
+    counters. Raises KeyboardInterrupt at the end, and UsageError where `port` is out of
+    range, or it or the congestion control is not available.
     """
+    between("--port", port, 0, (1 << 16) - 1)
     control = permitted_congestion_control(asked_congestion_control)
     try:
         server = listen(control)

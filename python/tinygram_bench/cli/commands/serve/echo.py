@@ -9,7 +9,7 @@ import typer
 from tinygram_bench import _native
 from tinygram_bench.cli import quantities
 from tinygram_bench.cli.bounds import between, one_of
-from tinygram_bench.cli.commands.serve.alone import serve_alone
+from tinygram_bench.cli.commands.serve.alone import Port, serve_alone
 from tinygram_bench.cli.options import CongestionControl
 from tinygram_bench.host.descriptors import raise_descriptor_limit
 from tinygram_bench.model.errors import UsageError
@@ -24,9 +24,7 @@ _NATIVE = server_named("native", "tinygram", "epoll")
 
 
 def serve_echo(
-    port: Annotated[
-        int, quantities.count("Port to listen on; 0 lets the kernel pick one.", "0")
-    ] = 0,
+    port: Port = 0,
     reply: Annotated[
         str,
         typer.Option(
@@ -66,7 +64,6 @@ def serve_echo(
     it and of --size. All connections together may keep 1 GiB: the larger these are, the fewer there
     are at a time, unless --max-connections says how many.
     """
-    between("--port", port, 0, (1 << 16) - 1)
     if max_connections is not None:
         between("--max-connections", max_connections, 1, 1_000_000)
     one_of("--reply", reply, REPLIES)

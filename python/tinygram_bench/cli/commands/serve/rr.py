@@ -9,7 +9,7 @@ import typer
 from tinygram_bench._native import CallContent, RrServer
 from tinygram_bench.cli import quantities
 from tinygram_bench.cli.bounds import backlog_below, between, duration_between_ns, one_of
-from tinygram_bench.cli.commands.serve.alone import serve_alone
+from tinygram_bench.cli.commands.serve.alone import Port, serve_alone
 from tinygram_bench.cli.options import CongestionControl
 from tinygram_bench.host.descriptors import raise_descriptor_limit
 from tinygram_bench.model.units import format_duration_ns
@@ -20,9 +20,7 @@ _LONGEST_IDLE_NS = 24 * 3_600_000_000_000
 
 
 def serve_rr(
-    port: Annotated[
-        int, quantities.count("Port to listen on; 0 lets the kernel pick one.", "0")
-    ] = 0,
+    port: Port = 0,
     request: Annotated[int, quantities.size("Size of each request.", "10010", MAX_BYTES)] = 10_010,
     reply: Annotated[int, quantities.size("Size of each reply.", "2", MAX_BYTES)] = 2,
     strategy: Annotated[
@@ -57,7 +55,6 @@ def serve_rr(
     (i + j) modulo 251, both from 0.
     """
     duration_between_ns("--idle", idle, 1, _LONGEST_IDLE_NS)
-    between("--port", port, 0, (1 << 16) - 1)
     backlog_below(backlog, longest_backlog())
     between("--max-connections", max_connections, 1, 1_000_000)
     one_of("--strategy", strategy, STRATEGIES)

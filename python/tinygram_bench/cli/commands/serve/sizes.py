@@ -7,7 +7,7 @@ from typing import Annotated, NoReturn
 from tinygram_bench import _native
 from tinygram_bench.cli import quantities
 from tinygram_bench.cli.bounds import between
-from tinygram_bench.cli.commands.serve.alone import serve_alone
+from tinygram_bench.cli.commands.serve.alone import Port, serve_alone
 from tinygram_bench.cli.options import CongestionControl
 from tinygram_bench.model.units import format_bytes
 from tinygram_bench.workloads.sizes.server import MAX_CONNECTIONS, MAX_MESSAGE_BYTES, MAX_MESSAGES
@@ -17,9 +17,7 @@ _MOST = (1 << 32) - 1
 
 
 def serve_sizes(
-    port: Annotated[
-        int, quantities.count("Port to listen on; 0 lets the kernel pick one.", "0")
-    ] = 0,
+    port: Port = 0,
     max_message: Annotated[
         int,
         quantities.size(
@@ -46,7 +44,6 @@ def serve_sizes(
     The setup is two big-endian u32, length and count; then count × (length bytes, which 4 bytes
     answer: the length, big-endian).
     """
-    between("--port", port, 0, (1 << 16) - 1)
     between("--max-messages", max_messages, 0, _MOST)
     between("--max-connections", max_connections, 1, 100_000)
     serve_alone(

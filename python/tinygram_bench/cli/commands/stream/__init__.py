@@ -14,7 +14,6 @@ from tinygram_bench.cli.bounds import (
     between,
     check_command,
     check_descriptors,
-    one_of,
     refuse,
     refuse_with,
     sendable,
@@ -27,9 +26,20 @@ from tinygram_bench.cli.commands.stream.bounds import (
     check_slices_told,
     directions_of,
 )
-from tinygram_bench.cli.length import MaxTime, MostRounds, Until, length
 from tinygram_bench.cli.measuring import Asked
-from tinygram_bench.cli.sweep import (
+from tinygram_bench.cli.options.length import (
+    USUAL_TIME_LIMIT_NS,
+    Lone,
+    MaxTime,
+    MostRounds,
+    TimeLimit,
+    Until,
+    duration_option,
+    length,
+    slice_option,
+)
+from tinygram_bench.cli.options.rates import Arrival, rate_option, rates_asked
+from tinygram_bench.cli.options.sweep import (
     SWEEP_DURATION_NS,
     LimitOption,
     asked_sweep,
@@ -48,7 +58,6 @@ from tinygram_bench.model.sweep import Parameter
 from tinygram_bench.ways.runtimes import RUNTIMES
 from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
 from tinygram_bench.workloads.stream.run import Stream
-from tinygram_bench.workloads.turns import ARRIVALS
 
 _SWEPT: tuple[Parameter, ...] = ("rate", "hold", "size", "rtt")
 _DEFAULT_SIZE = MessageBytes(1, 500)
@@ -66,9 +75,7 @@ _MOST_CONNECTIONS = 10_000
 def stream(
     rate: Annotated[
         list[float] | None,
-        quantities.rate(
-            "Messages per second (repeatable). Without it, messages are sent flat out."
-        ),
+        rate_option("Messages", "messages are sent flat out"),
     ] = None,
     messages: Annotated[
         int | None, quantities.count("Messages in each flat-out run.", "200k")
@@ -77,7 +84,7 @@ def stream(
         MessageBytes | None,
         quantities.message_sizes("Message size, or a range of equally frequent sizes.", "1-500"),
     ] = None,
-    arrival: options.Arrival = None,
+    arrival: Arrival = None,
     burst: Annotated[
         int | None, quantities.count("Messages that are due at the same instant, with --rate.", "1")
     ] = None,
@@ -107,17 +114,11 @@ def stream(
     ] = False,
     tls: options.Tls = False,
     plain: options.Plain = False,
-    duration: Annotated[
-        int | None, quantities.duration("Duration of each run.", "2s with --rate, else 200ms")
-    ] = None,
+    duration: Annotated[int | None, duration_option("2s with --rate, else 200ms")] = None,
     slice: Annotated[
-        int | None,
-        quantities.duration(
-            "Length of a case's turns beside the other cases of its load.",
-            "20ms, with --rate 10ms, longer at low rates",
-        ),
+        int | None, slice_option("20ms, with --rate 10ms, longer at low rates")
     ] = None,
-    lone: options.Lone = False,
+    lone: Lone = False,
     published: Annotated[
         bool,
         typer.Option(
@@ -130,28 +131,28 @@ def stream(
     ] = False,
     strategy: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="STRATEGY",
-            help="Strategy, such as nodelay or coalesce:10us (repeatable).",
-            show_default="the usual ones of each runtime",
-            autocompletion=examples_of_strategies,
+        options.names(
+            "STRATEGY",
+            "Strategy, such as nodelay or coalesce:10us",
+            "the usual ones of each runtime",
+            examples_of_strategies,
         ),
     ] = None,
     runtime: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="RUNTIME",
-            help="Runtime that sends, such as loop or asyncio (repeatable).",
-            show_default="the usual ones",
-            autocompletion=lambda: sorted({each.name for each in RUNTIMES}),
+        options.names(
+            "RUNTIME",
+            "Runtime that sends, such as loop or asyncio",
+            "the usual ones",
+            lambda: sorted({each.name for each in RUNTIMES}),
         ),
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="WAY",
-            help="implementation=NAME, or a way as the tables name it, such as "
-            "asyncio/tinygram/adaptive (repeatable).",
+        options.names(
+            "WAY",
+            "implementation=NAME, or a way as the tables name it, such as "
+            "asyncio/tinygram/adaptive",
         ),
     ] = None,
     cross_check: Annotated[
@@ -190,10 +191,7 @@ def stream(
     probe: options.Probe = None,
     awake: options.Awake = False,
     wait: options.Wait = False,
-    timeout: Annotated[
-        int,
-        quantities.duration("Time limit for each run, beyond its duration.", "120s"),
-    ] = 120 * 10**9,
+    timeout: TimeLimit = USUAL_TIME_LIMIT_NS,
 ) -> Asked:
     """Send the same messages in every way, side by side; one sentence says which way won."""
     swept = asked_sweep(
@@ -204,18 +202,14 @@ def stream(
         limit=limit,
         is_paced=bool(rate),
     )
-    rates_per_s = [float(each) for each in rate or []]
-    if swept is not None and swept.parameter == "rate":
-        rates_per_s = [swept.low]
-    if rates_per_s:
-        refuse(messages is not None, "--messages cannot be combined with --rate: use --duration")
-        refuse(
-            published, "--published cannot be combined with --rate: that comparison ran flat out"
-        )
-    else:
-        remedy = "needs a schedule: add --rate, for example --rate 1000"
-        refuse(arrival is not None, f"--arrival {remedy}")
-        refuse(burst is not None, f"--burst {remedy}")
+    rates_per_s = rates_asked(
+        rate,
+        arrival,
+        swept,
+        never_with={"--messages": messages is not None, "--published": published},
+        reason="that is for runs flat out, and --duration is how long one at a rate lasts",
+        only_with={"--burst": burst is not None},
+    )
     has_turns = takes_turns(
         slice,
         {
@@ -282,8 +276,6 @@ def stream(
     if messages is None:
         messages = _PUBLISHED_MESSAGES if published else _DEFAULT_MESSAGES
     messages = between("--messages", messages, 1, _MAX_MESSAGES)
-    if arrival is not None:
-        one_of("--arrival", arrival, ARRIVALS)
     if receiver_command is not None:
         check_command("--receiver-command", receiver_command)
     paced_ns = _DEFAULT_DURATION_NS if swept is None else SWEEP_DURATION_NS

@@ -1,10 +1,11 @@
-"""The options that say how many rounds a measurement has: `--rounds`, `--until`, `--max-time`."""
+"""How long a measurement is: its rounds, the runs of each, and the slices of these."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
+import typer
 from msgspec import Struct
 
 from tinygram_bench.cli import quantities
@@ -35,6 +36,30 @@ MaxTime = Annotated[
     int | None,
     quantities.duration("Begin no round that would take all rounds past this time."),
 ]
+
+
+Lone = Annotated[
+    bool,
+    typer.Option(
+        "--lone", help="Run each case alone; otherwise the cases of a load take turns in slices."
+    ),
+]
+TimeLimit = Annotated[
+    int, quantities.duration("Time limit for each run, beyond its duration.", "120s")
+]
+USUAL_TIME_LIMIT_NS = 120 * 10**9
+
+
+def duration_option(default: str) -> Any:
+    """The option `--duration`, of each run."""
+    return quantities.duration("Duration of each run.", default)
+
+
+def slice_option(default: str) -> Any:
+    """The option `--slice`."""
+    return quantities.duration(
+        "Length of a case's turns beside the other cases of its load.", default
+    )
 
 
 class Length(Struct, frozen=True):

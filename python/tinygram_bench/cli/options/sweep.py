@@ -1,4 +1,4 @@
-"""`--sweep PARAMETER=LOW..HIGH`, `--limit`, and `--rate` where a closed loop is usual."""
+"""`--sweep PARAMETER=LOW..HIGH` and `--limit`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import typer
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tinygram_bench.cli.bounds import check_slice, one_of, refuse_with
-from tinygram_bench.cli.length import Length
+from tinygram_bench.cli.bounds import refuse_with
 from tinygram_bench.cli.measuring import Asked, Manner
 from tinygram_bench.cli.options import Links
+from tinygram_bench.cli.options.length import Length
 from tinygram_bench.measurement.sweeping import PlanAt, Sweeping
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Plan
@@ -25,14 +25,11 @@ from tinygram_bench.model.units import (
     parse_duration_ns,
     parse_rate,
 )
-from tinygram_bench.runs.slices import LEAST_MESSAGES, least_paced_ns
 from tinygram_bench.runs.workload import Workload
 from tinygram_bench.statistics.sweeps.choice import MOST_POINTS
-from tinygram_bench.statistics.workloads import WORKLOADS
 from tinygram_bench.workloads.echo.cases import EchoOptions
 from tinygram_bench.workloads.fanout.cases import FanoutOptions
 from tinygram_bench.workloads.stream.cases import StreamOptions
-from tinygram_bench.workloads.turns import ARRIVALS
 
 Options = TypeVar("Options", bound=Struct)
 
@@ -184,42 +181,20 @@ def asked_sweep(
 
 def with_hold(asked: Held, hold_ns: float) -> Held:
     """The options with this hold in place of the holds that `coalesce` and `timer` have."""
-    shown = format_duration_ns(round(hold_ns))
     return replace(
-        asked,
-        only=[_HELD.sub(rf"\1:{shown}", text) for text in asked.only],
-        strategies=[_HELD.sub(rf"\1:{shown}", text) for text in asked.strategies],
+        asked, only=held(asked.only, hold_ns), strategies=held(asked.strategies, hold_ns)
     )
+
+
+def held(texts: Sequence[str], hold_ns: float) -> list[str]:
+    """Names of strategies, or of ways that have one, with this hold in place of theirs."""
+    shown = format_duration_ns(round(hold_ns))
+    return [_HELD.sub(rf"\1:{shown}", text) for text in texts]
 
 
 def usual_strategies(swept: AskedSweep | None, only: Sequence[str] | None) -> list[str]:
     """Empty for the usual strategies; for a sweep of holds, one with a hold and one without."""
     return [] if swept is None or swept.parameter != "hold" or only else list(_HELD_AND_NOT)
-
-
-def rates_asked(
-    rates_per_s: Sequence[float] | None,
-    arrival: str | None,
-    swept: AskedSweep | None,
-    never_with: Mapping[str, object],
-    closed_loop: str,
-) -> list[float]:
-    """Each rate; the lowest one of a sweep; empty for a closed loop. Raises UsageError.
-
-    `never_with`: options that no rate goes with, and whether they are given. `closed_loop`: what
-    is only so without a rate.
-    """
-    found = [float(each) for each in rates_per_s or []]
-    option = "--rate"
-    if swept is not None and swept.parameter == "rate":
-        found, option = [swept.low], "--sweep rate"
-    if found:
-        refuse_with(option, never_with, f"{closed_loop}; leave out one of the two")
-    elif arrival is not None:
-        raise UsageError("--arrival needs a schedule: add --rate, for example --rate 1000")
-    if arrival is not None:
-        one_of("--arrival", arrival, ARRIVALS)
-    return found
 
 
 def check_swept(swept: AskedSweep | None, others: Mapping[str, object]) -> None:
@@ -230,28 +205,6 @@ def check_swept(swept: AskedSweep | None, others: Mapping[str, object]) -> None:
     if swept is not None and swept.parameter != "rate":
         reason = "other servers are measured with --sweep rate alone"
         refuse_with(f"--sweep {swept.parameter}", others, f"{reason}; leave out one of the two")
-
-
-def check_schedules(plan: Plan, most: int, slice_ns: int | None) -> Plan:
-    """Return the plan. Raises UsageError where a run, or a slice, has too much or too little due.
-
-    `most`: the most messages, or calls, of a run. `slice_ns`: of `--slice`; None: not given.
-    """
-    for case in plan.cases:
-        if case.rate_per_s is None:
-            continue
-        duration_ns = getattr(case.parameters, "duration_ns", None) or 0
-        unit, rate = WORKLOADS[case.workload].unit, f"--rate {case.rate_per_s:g}"
-        due = case.rate_per_s * duration_ns / 1e9
-        if not 1 <= due <= most:
-            raise UsageError(
-                f"{rate} for {format_duration_ns(duration_ns)} is a schedule of {due:.3g} {unit}, "
-                f"which is outside 1 … {most:,}: name another rate or --duration"
-            )
-        if slice_ns is not None:
-            holding = f"{LEAST_MESSAGES} {unit} at {rate}"
-            check_slice(slice_ns, duration_ns, least_paced_ns(case.rate_per_s, burst=1), holding)
-    return plan
 
 
 def _read(text: str, known: Sequence[Parameter]) -> AskedSweep:

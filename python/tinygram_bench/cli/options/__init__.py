@@ -39,7 +39,6 @@ from tinygram_bench.model.result import Plan
 from tinygram_bench.model.store import Destination
 from tinygram_bench.model.units import format_duration_ns
 from tinygram_bench.runs.foreign_server import ANSWER_LIMIT_S
-from tinygram_bench.workloads.turns import ARRIVALS
 
 if TYPE_CHECKING:
     from tinygram_bench.cluster.running import ClusterAsked
@@ -99,20 +98,8 @@ CongestionControl = Annotated[
         show_default=f"{DEFAULT_CONGESTION_CONTROL}; reno where this user may not choose that",
     ),
 ]
-Arrival = Annotated[
-    str | None,
-    typer.Option(
-        metavar="PROCESS",
-        help=f"How messages or calls arrive, with --rate: {', '.join(ARRIVALS)}.",
-        show_default="constant",
-        autocompletion=lambda: list(ARRIVALS),
-    ),
-]
-Lone = Annotated[
-    bool,
-    typer.Option(
-        "--lone", help="Run each case alone; otherwise the cases of a load take turns in slices."
-    ),
+Published = Annotated[
+    bool, typer.Option("--published", help="Show the published figures beside ours.")
 ]
 Tls = Annotated[
     bool,
@@ -174,6 +161,24 @@ def with_tls(tls: bool, plain: bool) -> tuple[bool, ...]:
     if plain and not tls:
         raise UsageError("--plain needs --tls: without it every way is measured in plain alone")
     return (False, True) if plain else (tls,)
+
+
+def names(
+    metavar: str,
+    what: str,
+    default: str | None = None,
+    known: Callable[[], list[str]] | None = None,
+) -> Any:
+    """An option that takes a name, and may be given several times; `what` says of what it is one.
+
+    `default`: in words, what there is without it. `known`: names for completion in shells.
+    """
+    return typer.Option(
+        metavar=metavar,
+        help=f"{what} (repeatable).",
+        show_default=default or False,
+        autocompletion=known,
+    )
 
 
 def result_file(workload: str) -> Any:
