@@ -5,6 +5,9 @@ const LEAST_NS: u32 = 500;
 const MOST_NS: u32 = 100_000;
 /// Each doubt lowers the price by this part of it; some 710 doubts halve it.
 const DOUBT_SHARE: u32 = 1_024;
+/// With so many samples a price is known. Those before may each halve it, or raise it by half, so that a
+/// connection does not pay long for a price that was guessed.
+const KNOWN: u8 = 3;
 /// A price that may be too low is raised by this part of it: some 180 such samples double it.
 const LOW_SHARE: u32 = 256;
 
@@ -18,6 +21,8 @@ pub(super) struct Price {
     /// down by its 2^`down_shift`-th part at most.
     up_shift: u8,
     down_shift: u8,
+    /// How many samples came, up to [`KNOWN`].
+    samples: u8,
 }
 
 impl Price {
@@ -27,6 +32,7 @@ impl Price {
             ns,
             up_shift: 4,
             down_shift: 4,
+            samples: 0,
         }
     }
 
@@ -36,19 +42,27 @@ impl Price {
             ns,
             up_shift: 6,
             down_shift: 3,
+            samples: 0,
         }
     }
 
     /// Add a sample.
     pub(super) fn note(&mut self, took_ns: u64) {
         let took_ns = u32::try_from(took_ns).unwrap_or(u32::MAX);
+        let most_shift = if self.is_known() { u8::MAX } else { 1 };
+        self.samples = KNOWN.min(self.samples + 1);
         self.ns = if took_ns > self.ns {
-            let most_ns = self.ns + (self.ns >> self.up_shift);
+            let most_ns = self.ns + (self.ns >> self.up_shift.min(most_shift));
             took_ns.min(most_ns).min(MOST_NS)
         } else {
-            let least_ns = self.ns - (self.ns >> self.down_shift);
+            let least_ns = self.ns - (self.ns >> self.down_shift.min(most_shift));
             took_ns.max(least_ns).max(LEAST_NS)
         };
+    }
+
+    /// Whether it was measured often enough to be relied on.
+    pub(super) fn is_known(self) -> bool {
+        self.samples == KNOWN
     }
 
     /// No sample came this time. The true price may have fallen meanwhile, so the price is lowered a little
@@ -86,6 +100,25 @@ mod tests {
             let part = price.ns() as f64 / each_ns as f64;
             assert!((0.9..1.1).contains(&part), "{each_ns}: {part}");
         }
+    }
+
+    #[test]
+    fn the_first_samples_bring_a_guess_near_the_price() {
+        for (guessed_ns, each_ns) in [(4_000, 1_000), (4_000, 12_000), (4_000, 4_100)] {
+            let mut price = Price::median(guessed_ns);
+            for _ in 0..KNOWN {
+                assert!(!price.is_known());
+                price.note(each_ns);
+            }
+            assert!(price.is_known());
+            assert_eq!(price.ns(), each_ns);
+        }
+        // Known, one sample that the scheduler has stretched moves it by a sixteenth.
+        let mut price = Price::median(4_000);
+        for took_ns in [1_000, 1_000, 1_000, 4_000_000] {
+            price.note(took_ns);
+        }
+        assert_eq!(price.ns(), 1_062);
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! A few messages at a time are written by their senders, one by one. If a burst, or the batch of a visit,
 //! has more than a few, the messages of the next burst are held for the thread from the first on. How many
 //! are few follows from two prices, which are measured while the connection is used: the time of a small
-//! write that follows another, and the time until the thread comes when it is told.
+//! write that follows another, and the time until the thread comes when it is told. Until the first is known,
+//! bursts of up to `MOST_FEW` are written by their senders.
 //!
 //! On the senders' core the thread comes when they rest. Where they do not, the next sender writes what is
 //! held. Messages that come faster than they can be written one by one, or faster while none is written, are
@@ -260,6 +261,10 @@ impl SharedAdaptive {
     fn are_few(&self, burst: u64) -> bool {
         if burst > MOST_FEW {
             return false;
+        }
+        if !self.write.is_known() {
+            // Only writes of senders measure it.
+            return true;
         }
         let wake = if self.is_rested {
             self.rested_wake

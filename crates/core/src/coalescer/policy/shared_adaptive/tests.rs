@@ -101,6 +101,19 @@ impl Connection {
 }
 
 #[test]
+fn senders_write_until_the_price_of_a_write_is_known() {
+    let mut connection = Connection::new();
+    connection.adaptive = SharedAdaptive::new(LONG_NS);
+    assert_eq!(connection.burst(2), 2);
+    connection.rest(LONG_NS);
+    // By the guesses alone none of these would be: 44 × 4 µs is more than 9 × 9.
+    assert!(connection.burst(8) >= 3);
+    assert!(connection.adaptive.write.is_known());
+    connection.rest(LONG_NS);
+    assert_eq!(connection.burst(8), 0);
+}
+
+#[test]
 fn messages_that_come_singly_are_written_by_their_senders() {
     let mut connection = Connection::new();
     for _ in 0..200 {
