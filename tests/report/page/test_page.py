@@ -12,14 +12,22 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.support.experiments import failed, flat_out_run, plan_of, result_of, way
+from tests.support.experiments import (
+    failed,
+    flat_out_run,
+    paced_run,
+    plan_of,
+    result_of,
+    warned,
+    way,
+)
 
 from tinygram_bench.model import store
-from tinygram_bench.model.result import Named
+from tinygram_bench.model.result import Named, Warning
 from tinygram_bench.report import answer_of
 from tinygram_bench.report import page as module
 from tinygram_bench.report.charts import charts_of
-from tinygram_bench.report.page import page_of
+from tinygram_bench.report.page import MOST_CHARTS, MOST_NOTES, page_of
 
 STORED = sorted((Path(__file__).parents[2] / "model" / "stored").glob("*.json"))
 MAX_BYTES = 1_500_000
@@ -144,6 +152,21 @@ def test_packed_tables_are_those_that_stand_in_other_pages(
         assert sorted([*packed.texts(tag), *left]) == sorted(whole.texts(tag))
     # Those of the environments stay in their places.
     assert len(small.texts("table")) == len(results)
+
+
+def test_of_many_charts_and_notes_the_first_are_not_folded() -> None:
+    rates = [float(1_000 * (at + 1)) for at in range(MOST_CHARTS + 2)]
+    cases = [way("loop/nodelay", rate) for rate in rates]
+    runs = [paced_run(case, number, 10) for case in cases for number in range(6)]
+    late = [Warning(f"late_{at}", f"late by {at} µs") for at in range(MOST_NOTES + 3)]
+    runs = [warned(run, *late) if run.case_id == cases[0].case_id else run for run in runs]
+    made = page_of([Named("rates", result_of(plan_of(cases, runs), runs))], "1.2.3").html
+    first, _, folded = made.partition("<summary>2 more charts</summary>")
+    assert first.count('id="r0-latency-median-') == MOST_CHARTS
+    assert folded.partition("</section>")[0].count('id="r0-latency-median-') == 2
+    notes = made.partition('id="r0-notes"')[2]
+    told, more = notes.split("<summary>3 more notes, less grave</summary>")
+    assert (told.count("late by"), more.count("late by")) == (MOST_NOTES, 3)
 
 
 def test_every_warning_and_fact_is_there(page: str, results: list[Named]) -> None:

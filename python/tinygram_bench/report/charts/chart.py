@@ -83,7 +83,12 @@ class Chart(Struct, frozen=True):
             font=FONT,
             view=alt.ViewConfig(stroke=None),
             axis=alt.AxisConfig(
-                domain=False, ticks=False, labelPadding=6, gridOpacity=0.6, titleFontWeight="normal"
+                domain=False,
+                ticks=False,
+                labelPadding=6,
+                titlePadding=10,
+                gridOpacity=0.6,
+                titleFontWeight="normal",
             ),
             **config,
         )

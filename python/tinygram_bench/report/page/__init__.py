@@ -39,6 +39,10 @@ LARGE_BYTES = 1_500_000
 _MOST = f"{LARGE_BYTES / 1e6:g} MB"
 ANSWER_SENTENCES = 2
 """The number of sentences above the first chart; further ones can be unfolded."""
+MOST_NOTES = 12
+"""The number of notes that are not folded, the gravest."""
+MOST_CHARTS = 6
+"""The number of charts with one title that are not folded."""
 
 _GLOBALS = "window.vegaEmbed = vegaEmbed;"
 
@@ -168,7 +172,9 @@ def _page(form: _Form, version: str) -> Page:
         each["id"]: {"spec": each["spec"], "columns": each["chart"].columns} for each in charts
     }
     results = [each.result for each in form.results]
-    folded = _Folded(form.packs_tables)
+    # Without charts a page has no script, which would put packed tables in their places.
+    packs_tables = form.packs_tables and bool(drawn)
+    folded = _Folded(packs_tables)
     html = _template(folded).render(
         results=form.seen,
         names=", ".join(each["name"] for each in form.seen),
@@ -179,8 +185,10 @@ def _page(form: _Form, version: str) -> Page:
         script=Markup(_text("page.js")),
         embedded=form.embedded,
         is_thinned=any(each.is_thinned and not each.is_condensed for each in results),
-        packs_tables=form.packs_tables,
+        packs_tables=packs_tables,
         most=_MOST,
+        most_charts=MOST_CHARTS,
+        most_notes=MOST_NOTES,
     )
     return Page(html, has_results=bool(form.embedded))
 

@@ -68,8 +68,21 @@
     document.documentElement.dataset.drawn = String(views.size);
   }
 
-  async function show(id) {
-    await views.get(id).view.signal("hidden", [...hidden.get(id)]).runAsync();
+  async function show(id, off = hidden.get(id)) {
+    await views.get(id).view.signal("hidden", [...off]).runAsync();
+  }
+
+  // Among dozens of lines, which one a name stands for.
+  function showAlone(id, buttons) {
+    for (const button of buttons) {
+      const others = buttons.filter((each) => each !== button).map((each) => each.dataset.series);
+      button.addEventListener("pointerenter", async ({ pointerType }) => {
+        if (pointerType === "mouse" && views.has(id)) await show(id, others);
+      });
+      button.addEventListener("pointerleave", async ({ pointerType }) => {
+        if (pointerType === "mouse" && views.has(id)) await show(id);
+      });
+    }
   }
 
   function csvOf({ spec, columns }) {
@@ -120,13 +133,14 @@
       }
       if (views.has(figure.id)) await show(figure.id);
     });
+    if (buttons.length > 2) showAlone(figure.id, buttons);
   }
 
   for (const legend of document.querySelectorAll(".legend")) listen(legend.closest("figure"));
   document.addEventListener("click", download);
   if (document.getElementById("tables") !== null) await unpackTables();
   await loadVega();
-  for (const points of document.querySelectorAll("details.points")) points.addEventListener("toggle", drawNew);
+  for (const more of document.querySelectorAll("details.charts-folded")) more.addEventListener("toggle", drawNew);
   await drawAll();
   dark.addEventListener("change", drawAll);
 })();
