@@ -133,8 +133,8 @@ def test_a_page_without_its_results_shows_the_same_and_names_the_file(
     made = page_of([Named("a sweep", result)], "1.2.3").html
     assert re.search(
         r"The result is not inside this page: the figures of all runs take \d\.\d MB even when "
-        r"packed, and a page has at most 1\.5 MB\. tinygram report and tinygram compare read the "
-        r"file that the page was made from, a sweep\.",
+        r"packed, and with the rest the page would be larger than 1\.5 MB\. tinygram report and "
+        r"tinygram compare read the file that the page was made from, a sweep\.",
         made,
     )
     for told in answer_of(result):

@@ -8,8 +8,6 @@ A section of the page is a block in page.html.jinja, and its values are in `_see
 
 from __future__ import annotations
 
-import base64
-import gzip
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -31,6 +29,7 @@ from tinygram_bench.report.charts.chart import Cell, Chart
 from tinygram_bench.report.document import full_notes
 from tinygram_bench.report.exports.pictures import VEGA_LITE
 from tinygram_bench.report.page.condensing import condensed
+from tinygram_bench.report.page.folding import Folded, packed
 from tinygram_bench.report.page.thinning import thinned
 from tinygram_bench.report.surroundings import surroundings_of
 
@@ -132,38 +131,20 @@ def _without_results(seen: Sequence[_Seen], embedded: str) -> list[_Seen]:
 
     `embedded`: the elements that would hold them, as small as they get.
     """
-    packed = f"{len(embedded) / 1e6:.1f} MB"
+    taken = f"{len(embedded) / 1e6:.1f} MB"
     return [
         shown
         | {
             "remarks": (
                 *shown["remarks"],
-                f"The result is not inside this page: the figures of all runs take {packed} even "
-                f"when packed, and a page has at most {_MOST}. tinygram report and tinygram "
-                f"compare read the file that the page was made from, {shown['name']}.",
+                f"The result is not inside this page: the figures of all runs take {taken} even "
+                f"when packed, and with the rest the page would be larger than {_MOST}. tinygram "
+                "report and tinygram compare read the file that the page was made from, "
+                f"{shown['name']}.",
             )
         }
         for shown in seen
     ]
-
-
-class _Folded:
-    """What is folded on a page: written in its place, or packed for the script to put there."""
-
-    def __init__(self, is_packed: bool) -> None:
-        self._is_packed = is_packed
-        self._contents: list[str] = []
-
-    def place(self, content: str) -> Markup:
-        """What stands in the place of the content, in the order of the page."""
-        if not self._is_packed:
-            return Markup(content)
-        self._contents.append(content)
-        return Markup('<div data-packed="{}"></div>').format(len(self._contents) - 1)
-
-    def packed(self) -> str:
-        """All that was packed so far, as a list."""
-        return _packed(json.dumps(self._contents))
 
 
 def _page(form: _Form, version: str) -> Page:
@@ -174,12 +155,12 @@ def _page(form: _Form, version: str) -> Page:
     results = [each.result for each in form.results]
     # Without charts a page has no script, which would put packed tables in their places.
     packs_tables = form.packs_tables and bool(drawn)
-    folded = _Folded(packs_tables)
+    folded = Folded(packs_tables)
     html = _template(folded).render(
         results=form.seen,
         names=", ".join(each["name"] for each in form.seen),
         version=version,
-        charts=_packed(json.dumps(drawn, separators=(",", ":"))),
+        charts=packed(json.dumps(drawn, separators=(",", ":"))),
         vega=_vega() if drawn else None,
         style=Markup(_text("page.css")),
         script=Markup(_text("page.js")),
@@ -281,15 +262,10 @@ def _shown(cell: Cell) -> str:
 @cache
 def _vega() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script."""
-    return _packed(vl_convert.javascript_bundle(_GLOBALS, VEGA_LITE))
+    return packed(vl_convert.javascript_bundle(_GLOBALS, VEGA_LITE))
 
 
-def _packed(text: str) -> str:
-    """The text in gzip and base64, which browsers unpack, and which cannot end an element."""
-    return base64.b64encode(gzip.compress(text.encode(), compresslevel=9, mtime=0)).decode()
-
-
-def _template(folded: _Folded) -> jinja2.Template:
+def _template(folded: Folded) -> jinja2.Template:
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
