@@ -290,12 +290,13 @@ def test_what_a_large_page_left_out_is_told_of_all_that_is_made_of_it(
 
 
 def test_the_largest_pages_say_that_they_have_no_histograms(
-    report: Call, monkeypatch: pytest.MonkeyPatch
+    report: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    done, _ = large_page(report, monkeypatch, PACED, "a.html")
-    assert done.stderr.startswith("tinygram: a.html has ")
-    said = "without the histograms and slices of its results; pages of fewer results are smaller\n"
-    assert done.stderr.endswith(f" MB, {said}")
+    report(PACED, "--html", "a.html")
+    while not store.load(tmp_path / "a.html").is_condensed:
+        most_bytes = (tmp_path / "a.html").stat().st_size - 1
+        done, _ = large_page(report, monkeypatch, PACED, "a.html", most_bytes)
+        assert done.stderr == ""
     shown, of_file = (report(file).stdout.splitlines() for file in ("a.html", PACED))
     [remark] = [line for line in shown if line not in of_file]
     assert remark.startswith("- In the page that this result is in are the figures of each run")
@@ -307,13 +308,27 @@ def test_the_largest_pages_say_that_they_have_no_histograms(
     )
 
 
-def test_what_a_large_page_has_whole_is_not_said_to_be_thinned(
+def test_a_page_that_has_no_results_inside_is_told_when_it_is_written(
     report: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done, text = large_page(report, monkeypatch, SIZES, "a.html")
-    assert done.stderr.endswith(
-        " MB, most of which is the results inside it; pages of fewer results are smaller\n"
+    done, _ = large_page(report, monkeypatch, PACED, "a.html")
+    assert done.stderr.startswith(
+        "tinygram: a.html has not its results inside, which are too large for a page: `tinygram "
+        "report` and `tinygram compare` read the files that it was made from (v1-stream-paced); "
+        "it has 0."
     )
+    read = report("a.html")
+    assert read.returncode == 2
+    assert "is a page that holds no complete result: name a result file" in read.stderr
+
+
+def test_what_a_large_page_has_whole_is_not_said_to_be_thinned(
+    report: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    report(SIZES, "--html", "whole.html")
+    most_bytes = (tmp_path / "whole.html").stat().st_size - 1
+    done, text = large_page(report, monkeypatch, SIZES, "a.html", most_bytes)
+    assert done.stderr == ""
     assert "What lies between" not in text
     log = report("a.html", "--hlog", "-")
     assert log.stderr == ""

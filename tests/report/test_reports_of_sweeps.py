@@ -92,8 +92,8 @@ def test_the_page_and_markdown_have_the_answer_and_the_table(swept: Result) -> N
         assert f'<p class="sentence">{escape(sentence)}</p>' in page
         assert f"- {escaped(sentence)}\n" in text
     for row in table.rows:
-        cells = "".join(f"<td>{cell}</td>" for cell in row.cells[1:])
-        assert f'<th scope="row">{row.cells[0]}</th>{cells}</tr>' in page
+        cells = "".join(f"<td>{cell}" for cell in row.cells[1:])
+        assert f'<tr><th scope="row">{row.cells[0]}{cells}\n' in page
         assert f"| {' | '.join(map(escaped, row.cells))} |\n" in text
     assert re.search(r"<details>\s*<summary>The sweep</summary>", page)
     assert "### The sweep\n" in text
@@ -116,7 +116,7 @@ def test_the_charts_of_single_points_are_folded_and_those_of_the_sweep_are_not(
     ]
     assert any(each.is_detail for each in charts)
     page = page_of([Named("swept", swept)], "1.2.3").html
-    before, folded = page.split('<details class="points">')
+    before, folded = page.split('<details class="charts-folded">')
     assert "Latency against rate: p99</h2>" in before
     assert folded.count('<figure class="chart"') == sum(each.is_detail for each in charts)
     assert before.count('<figure class="chart"') == 2

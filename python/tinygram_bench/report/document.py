@@ -5,11 +5,12 @@ The gravest notes come first.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from tinygram_bench.model.result import Case, Result, Warning
+from tinygram_bench.model.result import Result, Warning
 from tinygram_bench.report.prose import joined
 from tinygram_bench.report.surroundings import Surroundings
 from tinygram_bench.report.table import Pen, Table
@@ -129,12 +130,17 @@ def failure_note(case: str, text: str) -> Note:
     return Note(case, "failed", text, _FAILED)
 
 
-def failures_of(result: Result, case: Case, label: str) -> Iterator[Note]:
-    """A note on how many rounds of the case failed, and how the first one did."""
-    runs = [run for run in result.runs if run.case_id == case.case_id]
-    failures = [run.failure for run in runs if run.failure is not None]
-    if failures:
-        yield failure_note(label, f"failed in {len(failures)} of {len(runs)} rounds: {failures[0]}")
+def failures_told(result: Result) -> dict[str, str]:
+    """Id of each case with failed runs → in how many rounds it failed, and how it did at first."""
+    rounds = Counter(run.case_id for run in result.runs)
+    failures: dict[str, list[str]] = {}
+    for run in result.runs:
+        if run.failure is not None:
+            failures.setdefault(run.case_id, []).append(run.failure)
+    return {
+        case_id: f"failed in {len(of_case)} of {rounds[case_id]} rounds: {of_case[0]}"
+        for case_id, of_case in failures.items()
+    }
 
 
 def full_notes(notes: Iterable[Note], measured: Sequence[str]) -> tuple[str, ...]:

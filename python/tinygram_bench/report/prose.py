@@ -56,13 +56,13 @@ def confidence(rounds: int, looks: int = 1) -> str:
     return f"{confidence_of(rounds, looks):.1%} confidence from {rounds} rounds"
 
 
-def paired_rounds(result: Result, *case_ids: str) -> int:
-    """The number of rounds in which all of the cases finished."""
-    rounds = [
-        {run.round for run in result.runs if run.case_id == case_id and run.failure is None}
-        for case_id in case_ids
-    ]
-    return len(set.intersection(*rounds))
+def paired_rounds(result: Result, case_id: str, *others: str) -> int:
+    """The fewest rounds that the case and one of the others both finished."""
+    rounds: dict[str, set[int]] = {each: set() for each in (case_id, *others)}
+    for run in result.runs:
+        if run.case_id in rounds and run.failure is None:
+            rounds[run.case_id].add(run.round)
+    return min(len(rounds[case_id] & rounds[other]) for other in others)
 
 
 def marks_explained(verdicts: Sequence[Verdict], baseline: str) -> tuple[str, ...]:

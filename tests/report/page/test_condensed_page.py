@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from tests.support.measured.sweep import filled_sweep
 
 from tinygram_bench.measurement.recording import summed_up
 from tinygram_bench.model import store
+from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import LinkFacts, Named, Result, Run
 from tinygram_bench.report import answer_of, document_of, page
 from tinygram_bench.report.charts import OF_SWEEPS, charts_of
@@ -30,6 +32,7 @@ from tinygram_bench.statistics.links import links_of
 STORED = Path(__file__).parents[2] / "model" / "stored"
 RESULTS = (*sorted(path.stem for path in STORED.glob("*.json")), "sweep")
 SAID = "In the page that this result is in are the figures of each run, and not the histograms"
+NOT_INSIDE = "The result is not inside this page"
 POINTS_LEFT_OUT = "The charts of what was measured at each point are left out"
 
 
@@ -80,7 +83,7 @@ def test_a_long_sweep_has_a_small_page_with_its_answer_charts_and_tables(
 ) -> None:
     result = filled_sweep(points=2, slices=300)
     made = page_of([Named("sweep", result)], "1.2.3")
-    assert made.is_condensed
+    assert made.has_results
     assert page_bytes(made.html) <= LARGE_BYTES
     for told in (*answer_of(result), SAID, POINTS_LEFT_OUT):
         assert escape(told) in made.html
@@ -93,7 +96,9 @@ def test_a_long_sweep_has_a_small_page_with_its_answer_charts_and_tables(
 
 
 def test_a_page_leaves_out_no_more_than_it_must(monkeypatch: pytest.MonkeyPatch) -> None:
-    """First histograms become thinner, then points go, and last slices and histograms."""
+    """First histograms become thinner, then tables are packed; then points go, slices and
+    histograms, and last the results.
+    """
     result = Named("sweep", filled_sweep(2, 2))
 
     def made(most_bytes: int) -> page.Page:
@@ -102,12 +107,43 @@ def test_a_page_leaves_out_no_more_than_it_must(monkeypatch: pytest.MonkeyPatch)
 
     whole = made(LARGE_BYTES)
     thin = made(page_bytes(whole.html) - 1)
-    brief = made(page_bytes(thin.html) - 1)
+    packed = made(page_bytes(thin.html) - 1)
+    brief = made(page_bytes(packed.html) - 1)
     least = made(page_bytes(brief.html) - 1)
-    pages = [whole, thin, brief, least]
-    assert [POINTS_LEFT_OUT in each.html for each in pages] == [False, False, True, True]
-    assert ["What lies between" in each.html for each in pages] == [False, True, True, False]
-    assert [each.is_condensed for each in pages] == [False, False, False, True]
+    both = made(page_bytes(least.html) - 1)
+    bare = made(page_bytes(both.html) - 1)
+    pages = [whole, thin, packed, brief, least, both, bare]
+    left_out = {
+        "What lies between": (thin, packed, brief),
+        'id="tables"': (packed, brief, both, bare),
+        POINTS_LEFT_OUT: (brief, least, both, bare),
+        SAID: (least, both),
+        NOT_INSIDE: (bare,),
+    }
+    for text, those in left_out.items():
+        assert [text in each.html for each in pages] == [each in those for each in pages], text
+    assert [each.has_results for each in pages] == [True] * 6 + [False]
+
+
+def test_a_page_without_its_results_shows_the_same_and_names_the_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    result = result_called("sweep")
+    monkeypatch.setattr(page, "LARGE_BYTES", 1)
+    made = page_of([Named("a sweep", result)], "1.2.3").html
+    assert re.search(
+        r"The result is not inside this page: the figures of all runs take \d\.\d MB even when "
+        r"packed, and with the rest the page would be larger than 1\.5 MB\. tinygram report and "
+        r"tinygram compare read the file that the page was made from, a sweep\.",
+        made,
+    )
+    for told in answer_of(result):
+        assert escape(told) in made
+    for chart in charts_of(result):
+        assert (f'id="r0-{chart.name}"' in made) is not chart.is_detail
+    (tmp_path / "a.html").write_text(made)
+    with pytest.raises(UsageError, match="a page that holds no complete result"):
+        store.load(tmp_path / "a.html")
 
 
 def test_reports_tell_the_same_and_what_is_in_the_result_file_alone(whole: Result) -> None:

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import base64
-import csv
 import gzip
-import io
 import itertools
 import json
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import msgspec
 import pytest
-from tests.support.experiments import failed, flat_out_run, plan_of, result_of, way
+from tests.support.experiments import (
+    failed,
+    flat_out_run,
+    paced_run,
+    plan_of,
+    result_of,
+    warned,
+    way,
+)
 
 from tinygram_bench.model import store
-from tinygram_bench.model.result import Named
+from tinygram_bench.model.result import Named, Warning
 from tinygram_bench.report import answer_of
+from tinygram_bench.report import page as module
 from tinygram_bench.report.charts import charts_of
-from tinygram_bench.report.page import page_of
+from tinygram_bench.report.page import MOST_CHARTS, MOST_NOTES, page_of
 
 STORED = sorted((Path(__file__).parents[2] / "model" / "stored").glob("*.json"))
 MAX_BYTES = 1_500_000
@@ -52,19 +58,10 @@ class Elements(HTMLParser):
         return [attributes for _, attributes, _ in self.found if name in attributes]
 
 
-def specifications(elements: Elements) -> dict[str, Any]:
-    [packed] = [text for _, attributes, text in elements.found if attributes.get("id") == "specs"]
-    found = json.loads(gzip.decompress(base64.b64decode(packed)))
-    assert isinstance(found, dict)
-    return found
-
-
-def downloaded(address: str) -> str:
-    """What a browser saves: of these addresses it decodes the part after the first comma."""
-    head, _, text = address.partition(",")
-    assert head == "data:text/csv;charset=utf-8"
-    assert not set(text) & set(' #"<>\n')
-    return unquote(text)
+def unpacked(elements: Elements, id: str) -> Any:
+    """What is packed in an element for the script."""
+    [packed] = [text for _, attributes, text in elements.found if attributes.get("id") == id]
+    return json.loads(gzip.decompress(base64.b64decode(packed)))
 
 
 @pytest.fixture(scope="module")
@@ -125,31 +122,51 @@ def test_every_chart_has_its_specification_a_table_and_a_download(
 ) -> None:
     elements = Elements(page)
     charts = [chart for each in results for chart in charts_of(each.result)]
-    assert len(specifications(elements)) == len(charts)
+    packed = unpacked(elements, "charts")
     assert len([each for each in elements.with_attribute("role") if each["role"] == "img"]) == len(
         charts
     )
-    downloads = [each["href"] for each in elements.with_attribute("download")]
-    for chart, address in zip(charts, downloads, strict=True):
-        assert address is not None
-        header, *lines = csv.reader(io.StringIO(downloaded(address)))
-        assert header == list(chart.columns.values())
-        assert lines == [
-            ["" if row[name] is None else str(row[name]) for name in chart.columns]
-            for row in chart.rows
-        ]
+    downloads = [each["data-csv"] for each in elements.with_attribute("data-csv")]
+    assert downloads == [each.name for each in charts]
+    for chart, found in zip(charts, packed.values(), strict=True):
+        assert found["columns"] == chart.columns
+        assert found["spec"]["datasets"]["rows"] == [dict(row) for row in chart.rows]
         assert chart.title in " ".join(elements.texts("caption"))
 
 
-def test_a_download_has_the_names_that_the_result_has(tmp_path: Path) -> None:
-    name = 'a,"b"\nc'
-    document = next(path for path in STORED if "paced" in path.name).read_text()
-    (tmp_path / "a.json").write_text(document.replace('"coalesce:10us"', json.dumps(name)))
-    elements = Elements(page_of([Named("a", store.load(tmp_path / "a.json"))], "1.2.3").html)
-    address = str(elements.with_attribute("download")[0]["href"])
-    text = downloaded(address)
-    ways = [line[0] for line in csv.reader(io.StringIO(text, newline=""))]
-    assert f"loop/{name}" in ways
+def test_packed_tables_are_those_that_stand_in_other_pages(
+    results: list[Named], page: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LARGE_BYTES", len(page.encode()) - 1)
+    thin = page_of(results, "1.2.3").html
+    monkeypatch.setattr(module, "LARGE_BYTES", len(thin.encode()) - 1)
+    made = page_of(results, "1.2.3").html
+    whole, small = Elements(thin), Elements(made)
+    assert "Charts, downloads and tables need JavaScript" in made
+    places = [str(each["data-packed"]) for each in small.with_attribute("data-packed")]
+    tables = unpacked(small, "tables")
+    assert places == [str(at) for at in range(len(tables))]
+    packed = Elements("".join(tables))
+    for tag in ("caption", "th", "td"):
+        left = small.texts(tag)
+        assert sorted([*packed.texts(tag), *left]) == sorted(whole.texts(tag))
+    # Those of the environments stay in their places.
+    assert len(small.texts("table")) == len(results)
+
+
+def test_of_many_charts_and_notes_the_first_are_not_folded() -> None:
+    rates = [float(1_000 * (at + 1)) for at in range(MOST_CHARTS + 2)]
+    cases = [way("loop/nodelay", rate) for rate in rates]
+    runs = [paced_run(case, number, 10) for case in cases for number in range(6)]
+    late = [Warning(f"late_{at}", f"late by {at} µs") for at in range(MOST_NOTES + 3)]
+    runs = [warned(run, *late) if run.case_id == cases[0].case_id else run for run in runs]
+    made = page_of([Named("rates", result_of(plan_of(cases, runs), runs))], "1.2.3").html
+    first, _, folded = made.partition("<summary>2 more charts</summary>")
+    assert first.count('id="r0-latency-median-') == MOST_CHARTS
+    assert folded.partition("</section>")[0].count('id="r0-latency-median-') == 2
+    notes = made.partition('id="r0-notes"')[2]
+    told, more = notes.split("<summary>3 more notes, less grave</summary>")
+    assert (told.count("late by"), more.count("late by")) == (MOST_NOTES, 3)
 
 
 def test_every_warning_and_fact_is_there(page: str, results: list[Named]) -> None:
@@ -180,7 +197,7 @@ def test_nothing_in_a_result_becomes_markup(tmp_path: Path) -> None:
         for name, attributes, text in elements.found
         if name == "script" and "type" not in attributes
     )
-    assert json.dumps(HOSTILE)[1:-1] in json.dumps(specifications(elements))
+    assert json.dumps(HOSTILE)[1:-1] in json.dumps(unpacked(elements, "charts"))
     (tmp_path / "a.html").write_text(page)
     assert store.load_all(tmp_path / "a.html") == (Named(HOSTILE, hostile),)
 

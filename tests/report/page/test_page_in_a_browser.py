@@ -4,10 +4,13 @@ every chart drawn, tooltips and legends at work.
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from tests.support.browser import CHROMIUM, Browser, browsing
@@ -15,6 +18,8 @@ from tests.support.experiments import paced_run, plan_of, result_of, swept, way
 
 from tinygram_bench.model import store
 from tinygram_bench.model.result import Named, Result
+from tinygram_bench.report import page as page_module
+from tinygram_bench.report.charts import charts_of
 from tinygram_bench.report.page import page_of
 
 if CHROMIUM is None:
@@ -123,13 +128,127 @@ def test_axe_finds_nothing_serious(browser: Browser, page: Path, width: int, sch
     """
     browser.open(page, width, 900, scheme)
     browser.wait_for(DRAWN)
-    browser.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
+    _unfold_all(browser)
     assert browser.evaluate("document.querySelectorAll('details[open]').length") > 3
+    assert _serious(browser) == {}
+
+
+def _unfold_all(browser: Browser) -> None:
+    browser.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
+
+
+def _serious(browser: Browser) -> dict[str, list[str]]:
+    """What axe-core calls serious or critical: rule → the elements."""
     browser.evaluate((files("axe_core_python") / "axe.min.js").read_text())
     found = browser.evaluate("axe.run()")
     assert len(found["passes"]) > 10
     serious = [each for each in found["violations"] if each["impact"] in ("serious", "critical")]
-    assert {each["id"]: [node["html"] for node in each["nodes"]] for each in serious} == {}
+    return {each["id"]: [node["html"] for node in each["nodes"]] for each in serious}
+
+
+def test_a_download_has_what_the_chart_draws(browser: Browser, tmp_path: Path) -> None:
+    hostile = 'loop/a,"b"\n<i>'
+    cases = [way(hostile, 1_000), way("loop/nagle", 1_000)]
+    runs = [paced_run(case, number, 10.5, 2_000) for case in cases for number in range(6)]
+    result = result_of(plan_of(cases, runs), runs)
+    path = tmp_path / "page.html"
+    path.write_text(page_of([Named("paced", result)], "1.2.3").html)
+    browser.open(path, 1_400, 900)
+    browser.wait_for(DRAWN)
+    browser.evaluate(
+        "HTMLAnchorElement.prototype.click = "
+        "function () { window.saved = [this.download, this.href] }"
+    )
+    for chart in charts_of(result):
+        browser.evaluate(f"document.querySelector('#r0-{chart.name} [data-csv]').click()")
+        name, address = browser.evaluate("window.saved")
+        assert name == f"{chart.name}.csv"
+        head, _, text = address.partition(",")
+        assert head == "data:text/csv;charset=utf-8"
+        header, *lines = csv.reader(io.StringIO(unquote(text), newline=""))
+        assert header == list(chart.columns.values())
+        assert [[_value(cell) for cell in line] for line in lines] == [
+            [row[name] for name in chart.columns] for row in chart.rows
+        ]
+    assert browser.complaints() == []
+
+
+def _value(cell: str) -> str | float | None:
+    try:
+        return float(cell)
+    except ValueError:
+        return cell or None
+
+
+def test_packed_tables_are_put_in_their_places_when_they_are_unfolded(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result, path = paced(), tmp_path / "page.html"
+    text = page_of([Named("paced", result)], "1.2.3").html
+    while 'id="tables"' not in text:
+        monkeypatch.setattr(page_module, "LARGE_BYTES", len(text.encode()) - 1)
+        text = page_of([Named("paced", result)], "1.2.3").html
+    path.write_text(text)
+    browser.open(path, 1_400, 900)
+    browser.wait_for(DRAWN)
+    figure = "r0-latency-against-rate-median"
+    rows = f"document.querySelectorAll('#{figure} tbody tr').length"
+    assert browser.evaluate(rows) == 0
+    browser.evaluate(f"document.querySelector('#{figure} details').open = true")
+    chart = next(each for each in charts_of(result) if f"r0-{each.name}" == figure)
+    browser.wait_for(f"{rows} === {len(chart.rows)}")
+    _unfold_all(browser)
+    browser.wait_for("document.querySelectorAll('[data-packed]').length === 0")
+    assert _serious(browser) == {}
+    assert browser.complaints() == []
+
+
+def test_a_name_that_the_mouse_points_at_is_drawn_alone(browser: Browser, page: Path) -> None:
+    browser.open(page, 1_400, 900)
+    browser.wait_for(DRAWN)
+    figure = "r0-latency-against-rate-median"
+    before = colours(browser, figure)
+    at = browser.evaluate(
+        f"(() => {{ const button = document.querySelector('#{figure} [data-series]');"
+        "button.scrollIntoView({block: 'center'}); const box = button.getBoundingClientRect();"
+        "return [box.x + box.width / 2, box.y + box.height / 2] })()"
+    )
+    lines = f"document.querySelectorAll('#{figure} .mark-line path[d]').length"
+    browser.call("Input.dispatchMouseEvent", type="mouseMoved", x=at[0], y=at[1])
+    browser.wait_for(f"{lines} === 1")
+    assert colours(browser, figure) == before[:1]
+    browser.call("Input.dispatchMouseEvent", type="mouseMoved", x=1, y=1)
+    browser.wait_for(f"{lines} === {len(before)}")
+
+
+def test_a_chart_of_dozens_of_ways_stays_beside_its_legend(
+    browser: Browser, tmp_path: Path
+) -> None:
+    cases = [way(f"loop/coalesce:{at}us", rate) for rate in (1e3, 1e4) for at in range(1, 51)]
+    runs = [paced_run(case, number, 10 + number, 2_000) for case in cases for number in range(2)]
+    path = tmp_path / "page.html"
+    path.write_text(page_of([Named("ways", result_of(plan_of(cases, runs), runs))], "1").html)
+    browser.open(path, 390, 844)
+    browser.wait_for(DRAWN)
+    figure = "document.querySelector('#r0-latency-against-rate-median')"
+    assert browser.evaluate(f"{figure}.querySelectorAll('[data-series]').length") == 50
+    assert browser.evaluate(
+        f"{figure}.querySelector('.plot').getBoundingClientRect().bottom"
+        f" - {figure}.querySelector('.legend').getBoundingClientRect().top < innerHeight"
+    )
+
+
+def test_the_names_of_rows_stay_when_a_wide_table_is_scrolled(browser: Browser, page: Path) -> None:
+    browser.open(page, 390, 900)
+    browser.wait_for(DRAWN)
+    _unfold_all(browser)
+    table = "document.querySelector('#r0-tables .scroll')"
+    assert browser.evaluate(f"{table}.scrollWidth > {table}.clientWidth")
+    browser.evaluate(f"{table}.scrollLeft = 9999")
+    assert browser.evaluate(
+        f"{table}.querySelector('tbody th').getBoundingClientRect().left"
+        f" - {table}.getBoundingClientRect().left < 2"
+    )
 
 
 def test_charts_of_single_points_are_drawn_when_they_are_unfolded(
@@ -139,11 +258,11 @@ def test_charts_of_single_points_are_drawn_when_they_are_unfolded(
     path.write_text(page_of([Named("swept", swept(WAYS[:2], (1e3, 1e4), 6))], "1.2.3").html)
     browser.open(path, 1_400, 900)
     browser.wait_for(DRAWN)
-    folded = "document.querySelectorAll('details.points .plot').length"
-    drawn = "document.querySelectorAll('details.points .plot svg').length"
+    folded = "document.querySelectorAll('details.charts-folded .plot').length"
+    drawn = "document.querySelectorAll('details.charts-folded .plot svg').length"
     assert browser.evaluate(drawn) == 0
     assert browser.evaluate(folded) > 0
-    browser.evaluate("document.querySelector('details.points').open = true")
+    browser.evaluate("document.querySelector('details.charts-folded').open = true")
     browser.wait_for(f"{drawn} === {folded}")
     assert browser.complaints() == []
 

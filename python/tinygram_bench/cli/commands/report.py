@@ -148,12 +148,16 @@ def _page(results: Sequence[Named]) -> _Made:
 
     page = page_of(results, tinygram.__version__)
     page_bytes = len(page.html.encode())
-    if page_bytes <= LARGE_BYTES:
+    if page.has_results:
         return page.html, ""
-    how = "most of which is the results inside it"
-    if page.is_condensed:
-        how = "without the histograms and slices of its results"
-    return page.html, f"{page_bytes / 1e6:.1f} MB, {how}; pages of fewer results are smaller"
+    named = ", ".join(each.name for each in results)
+    remark = (
+        f"not its results inside, which are too large for a page: `tinygram report` and `tinygram "
+        f"compare` read the files that it was made from ({named})"
+    )
+    if page_bytes > LARGE_BYTES:
+        remark += f"; it has {page_bytes / 1e6:.1f} MB even so, and pages of fewer results less"
+    return page.html, remark
 
 
 def _csv(results: Sequence[Named]) -> _Made:

@@ -10,6 +10,7 @@ from tinygram_bench.model.result import Result
 from tinygram_bench.report.charts.chart import (
     BARRED,
     Chart,
+    Data,
     Drawing,
     Row,
     Scale,
@@ -87,7 +88,7 @@ def _chart(
     columns = {"way": "way", "median": unit, "low": "low", "high": "high", **BARRED}
     better = "more is better" if is_higher_better(figure) else "less is better"
 
-    def draw(data: alt.InlineData) -> Drawing:
+    def draw(data: Data) -> Drawing:
         return _drawn(data, len(rows), Scale(unit), colour, columns)
 
     text = (
@@ -99,7 +100,7 @@ def _chart(
 
 
 def _drawn(
-    data: alt.InlineData, count: int, scale: Scale, colour: alt.Color, columns: dict[str, str]
+    data: Data, count: int, scale: Scale, colour: alt.Color, columns: dict[str, str]
 ) -> Drawing:
     """Horizontal bars of `median`, with a line from `low` to `high`, in the order of the data."""
     base = alt.Chart(data, height=STEP * count).encode(

@@ -17,6 +17,8 @@ from tinygram_bench.model.result import Figure
 
 Cell = str | float | None
 Row = Mapping[str, Cell]
+Data = alt.NamedData
+"""The rows of a chart, for what draws them: Altair copies what it is given for each part of it."""
 Drawing = alt.LayerChart
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -25,6 +27,7 @@ GREY = "#808080"
 DASHES = ((1, 0), (7, 3), (2, 2), (9, 3, 2, 3), (12, 4), (4, 4, 1, 4))
 BARRED = {"is_barred": "barred by a warning"}
 """The field, and its header, for whether a row's value may get no verdict: `yes` or `no`."""
+_ROWS = "rows"
 FILE_WIDTH = 720
 """The width of a chart in a file of its own, in pixels."""
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
@@ -53,7 +56,7 @@ class Chart(Struct, frozen=True):
     text: str
     columns: Mapping[str, str]
     rows: tuple[Row, ...]
-    draw: Callable[[alt.InlineData], Drawing]
+    draw: Callable[[Data], Drawing]
     series: tuple[Series, ...] = ()
     series_field: str = "way"
     where: str = ""
@@ -71,7 +74,7 @@ class Chart(Struct, frozen=True):
         return {**spec, "title": {**title, "offset": 14}, "description": self.text}
 
     def _spec(self, width: int | str, **config: Any) -> dict[str, Any]:
-        drawing = self.draw(alt.InlineData(values=[dict(row) for row in self.rows]))
+        drawing = self.draw(Data(_ROWS))
         if self.series:
             drawing = drawing.add_params(alt.param(name="hidden", value=[])).transform_filter(
                 f"indexof(hidden, datum[{self.series_field!r}]) < 0"
@@ -80,13 +83,19 @@ class Chart(Struct, frozen=True):
             font=FONT,
             view=alt.ViewConfig(stroke=None),
             axis=alt.AxisConfig(
-                domain=False, ticks=False, labelPadding=6, gridOpacity=0.6, titleFontWeight="normal"
+                domain=False,
+                ticks=False,
+                labelPadding=6,
+                titlePadding=10,
+                gridOpacity=0.6,
+                titleFontWeight="normal",
             ),
             **config,
         )
         # Checking each part against the schema of Vega-Lite takes longer than making it.
         spec: dict[str, Any] = drawing.to_dict(validate=False)
-        return spec
+        datasets = {**spec.get("datasets", {}), _ROWS: [dict(row) for row in self.rows]}
+        return {**spec, "datasets": datasets}
 
 
 def around(figure: Figure | None) -> dict[str, float | None]:

@@ -8,7 +8,7 @@ from functools import partial
 import altair as alt
 
 from tinygram_bench.model.result import Case, Result
-from tinygram_bench.report.charts.chart import BARRED, Chart, Drawing, Row, layered, tooltips
+from tinygram_bench.report.charts.chart import BARRED, Chart, Data, Drawing, Row, layered, tooltips
 from tinygram_bench.report.charts.ways import barred, fields_of, told
 from tinygram_bench.report.numbers import rate, size
 from tinygram_bench.statistics.workloads.loads import is_faulty, is_limit
@@ -60,7 +60,7 @@ def echo_charts(result: Result) -> Iterator[Chart]:
         yield Chart(name, title, told(_TEXT, rows), COLUMNS, tuple(rows), draw)
 
 
-def _draw(data: alt.InlineData, count: int) -> Drawing:
+def _draw(data: Data, count: int) -> Drawing:
     base = alt.Chart(data, height=26 * count).encode(
         x=alt.X("size:N", sort=None, title="message size", axis=alt.Axis(labelAngle=0)),
         y=alt.Y("way:N", sort=None, title=None, axis=alt.Axis(labelLimit=210)),

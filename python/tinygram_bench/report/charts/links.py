@@ -12,6 +12,7 @@ from tinygram_bench.report.charts.bars import STEP
 from tinygram_bench.report.charts.chart import (
     COLOURS,
     Chart,
+    Data,
     Drawing,
     Row,
     Scale,
@@ -63,7 +64,7 @@ def _rows(link: LinkSummary) -> Iterator[Row]:
             }
 
 
-def _draw(data: alt.InlineData, rows: tuple[Row, ...]) -> Drawing:
+def _draw(data: Data, rows: tuple[Row, ...]) -> Drawing:
     count = len({row["link"] for row in rows})
     base = alt.Chart(data, height=STEP * count).encode(y=alt.Y("link:N", axis=None, title=None))
     labels = [each.label for each in _SERIES]

@@ -12,6 +12,7 @@ from tinygram_bench.report.charts.chart import (
     BARRED,
     COLOURS,
     Chart,
+    Data,
     Drawing,
     Row,
     Scale,
@@ -71,8 +72,8 @@ def _rows(field: Field) -> Iterator[Mapping[str, str | float | None]]:
 
 def _drawing(
     rows: tuple[Row, ...], series: tuple[Series, ...], labels: list[str]
-) -> Callable[[alt.InlineData], Drawing]:
-    def draw(data: alt.InlineData) -> Drawing:
+) -> Callable[[Data], Drawing]:
+    def draw(data: Data) -> Drawing:
         colour = series_colour(series, "of")
         base = alt.Chart(data, height=STEP * len(labels)).encode(
             y=alt.Y("way:N", sort=labels, axis=None, title=None)

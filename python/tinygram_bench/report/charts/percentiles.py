@@ -8,10 +8,11 @@ import altair as alt
 from msgspec.structs import replace
 
 from tinygram_bench.model.parameters import SizesParameters
-from tinygram_bench.model.result import Result, Summary
+from tinygram_bench.model.result import Result, Run, Summary
 from tinygram_bench.report.charts.chart import (
     BARRED,
     Chart,
+    Data,
     Drawing,
     Row,
     Scale,
@@ -25,6 +26,7 @@ from tinygram_bench.report.charts.chart import (
 from tinygram_bench.report.charts.ways import (
     barred,
     fields_of,
+    good_runs,
     named,
     pooled,
     series_in,
@@ -63,13 +65,13 @@ _TICK_LABELS = (
 
 def percentile_charts(result: Result) -> Iterator[Chart]:
     """A chart for each load that has latencies, calls or round trips."""
-    series = series_of(result)
+    series, runs = series_of(result), good_runs(result)
     for at, field in enumerate(fields_of(result)):
         time = WORKLOADS[field.entrants[0].case.workload].time
         rows = tuple(
             row
             for each in field.entrants
-            for row in _rows(result, each.label, [each.summary], f"{time}_ns")
+            for row in _rows(runs, each.label, [each.summary], f"{time}_ns")
         )
         if rows:
             chosen = series_in(field, series)
@@ -82,7 +84,7 @@ def percentile_charts(result: Result) -> Iterator[Chart]:
 
 def connect_charts(result: Result) -> Iterator[Chart]:
     """A chart of connect times, where a workload connects often enough."""
-    series = dict(series_of(result))
+    series, runs = dict(series_of(result)), good_runs(result)
     summaries = {summary.case.case_id: summary for summary in result.summaries}
     cases = {
         entrant.label: [entrant.summary]
@@ -98,7 +100,7 @@ def connect_charts(result: Result) -> Iterator[Chart]:
     cases |= fits
     series |= {each.label: each for each in series_in_turn(tuple(fits))}
     rows = tuple(
-        row for label, found in cases.items() for row in _rows(result, label, found, "connect_ns")
+        row for label, found in cases.items() for row in _rows(runs, label, found, "connect_ns")
     )
     if rows:
         shown = {str(row["way"]) for row in rows}
@@ -110,10 +112,11 @@ def connect_charts(result: Result) -> Iterator[Chart]:
 
 
 def _rows(
-    result: Result, label: str, summaries: Sequence[Summary], histogram: str
+    runs: Mapping[str, Sequence[Run]], label: str, summaries: Sequence[Summary], histogram: str
 ) -> Iterator[Mapping[str, str | float | None]]:
     """A row for each percentile of all samples of these cases; barred where a case's figure is."""
-    samples = pooled(result, [each.case.case_id for each in summaries], histogram)
+    of_all = (run for each in summaries for run in runs[each.case.case_id])
+    samples = pooled(of_all, histogram)
     least_us = max((least_known_us(each.figures) for each in summaries), default=0.0)
     for percentile in PERCENTILES:
         beyond = samples.count * (100 - percentile) / 100
@@ -140,7 +143,7 @@ def _figure(histogram: str, percentile: float) -> str:
 def _chart(
     name: str, title: str, text: str, rows: tuple[Row, ...], series: tuple[Series, ...]
 ) -> Chart:
-    def draw(data: alt.InlineData) -> Drawing:
+    def draw(data: Data) -> Drawing:
         rarest = max(float(row["one_in"] or 1) for row in rows)
         base = alt.Chart(data, height=360).encode(
             x=alt.X(

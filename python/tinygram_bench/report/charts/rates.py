@@ -15,6 +15,7 @@ from tinygram_bench.report.charts.chart import (
     BARRED,
     GREY,
     Chart,
+    Data,
     Drawing,
     Row,
     Scale,
@@ -153,7 +154,7 @@ def _chart(
         rows = tuple({**row, "limit_us": limit_us} for row in rows)
         columns = {**columns, "limit_us": "limit"}
 
-    def draw(data: alt.InlineData) -> Drawing:
+    def draw(data: Data) -> Drawing:
         y = Scale.logarithmic("µs", rows, *(name for name in _ON_Y if name in columns))
         base = alt.Chart(data, height=340).encode(
             x=Scale.logarithmic(columns["rate_per_s"], rows, "rate_per_s").x("rate_per_s"),

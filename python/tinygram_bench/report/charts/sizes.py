@@ -12,6 +12,7 @@ from tinygram_bench.report.charts.chart import (
     COLOURS,
     GREY,
     Chart,
+    Data,
     Drawing,
     Row,
     Scale,
@@ -81,7 +82,7 @@ def _fit_chart(fit: Fit, summaries: dict[str, Summary], name: str, where: str) -
             f" The upright line is n½, {size(half.median)}, where half the bandwidth is reached."
         )
 
-    def draw(data: alt.InlineData) -> Drawing:
+    def draw(data: Data) -> Drawing:
         base = alt.Chart(data, height=360).encode(
             x=Scale.logarithmic("bytes", rows, "bytes").x("bytes"),
             color=series_colour(series, "trips"),
@@ -133,7 +134,7 @@ def _residual_chart(fit: Fit, name: str, where: str) -> Chart:
             values = around(found)
             rows.append({"cell": cell_name(case), **values})
 
-    def draw(data: alt.InlineData) -> Drawing:
+    def draw(data: Data) -> Drawing:
         base = alt.Chart(data, height=22 * len(rows)).encode(
             y=alt.Y("cell:N", sort=None, title=None, axis=alt.Axis(grid=True, tickBand="extent"))
         )

@@ -11,6 +11,7 @@ from tinygram_bench.model.sweep import Parameter
 from tinygram_bench.report.charts.chart import (
     BARRED,
     Chart,
+    Data,
     Drawing,
     Row,
     Scale,
@@ -68,7 +69,7 @@ def _chart(swept: Swept, rows: tuple[Row, ...], series: tuple[Series, ...]) -> C
     shown = f"{figure}, {unit}" if unit else figure
     columns = {"way": "way", "value": axis, "median": shown, "low": "low", "high": "high", **BARRED}
 
-    def draw(data: alt.InlineData) -> Drawing:
+    def draw(data: Data) -> Drawing:
         y = Scale.logarithmic(shown, rows, "low", "median", "high")
         base = alt.Chart(data, height=340).encode(
             x=Scale.logarithmic(axis, rows, "value").x("value"),

@@ -10,18 +10,19 @@ from statistics import median
 import altair as alt
 from msgspec import Struct
 
-from tinygram_bench.model.result import Case, Result
+from tinygram_bench.model.result import Case, Result, Run
 from tinygram_bench.report.charts.chart import (
     COLOURS,
     GREY,
     Chart,
+    Data,
     Drawing,
     Row,
     Scale,
     layered,
     tooltips,
 )
-from tinygram_bench.report.charts.ways import Entrant, Field, fields_of
+from tinygram_bench.report.charts.ways import Entrant, Field, fields_of, good_runs
 from tinygram_bench.statistics.figures.runs import is_higher_better
 from tinygram_bench.statistics.workloads.loads import alternates, turns_of
 from tinygram_bench.statistics.workloads.sizes import TIME, is_exchange
@@ -106,8 +107,9 @@ def timeline_charts(result: Result) -> Iterator[Chart]:
     """A chart for each group of two cases or more that took turns: in slices, or by samples."""
     groups = [group for field in fields_of(result) for group in _in_slices(field)]
     groups += _by_samples(result)
+    runs = good_runs(result)
     for at, turns in enumerate(groups):
-        cycles, figure = _cycles(result, turns.cases)
+        cycles, figure = _cycles([run for case in turns.cases for run in runs[case.case_id]])
         size = max(1, -(-len(cycles) // MAX_POINTS))
         rows = tuple(_rows(cycles, size))
         if rows:
@@ -147,10 +149,8 @@ def _in_slices(field: Field) -> Iterator[_Turns]:
             yield _Turns(where, [each.case for each in entrants])
 
 
-def _cycles(result: Result, cases: Sequence[Case]) -> tuple[list[Cycle], str]:
-    """Every cycle in the order of time, and the figure that is drawn."""
-    case_ids = {case.case_id for case in cases}
-    runs = [run for run in result.runs if run.case_id in case_ids and run.failure is None]
+def _cycles(runs: Sequence[Run]) -> tuple[list[Cycle], str]:
+    """Every cycle of these runs in the order of time, and the figure that is drawn."""
     for figure in FIGURES:
         slices: Slices = {}
         for run in runs:
@@ -200,7 +200,7 @@ def _relative(slices: Slices, *, is_rate: bool) -> list[Cycle]:
     return cycles
 
 
-def _draw(data: alt.InlineData, rows: tuple[Row, ...], columns: dict[str, str]) -> Drawing:
+def _draw(data: Data, rows: tuple[Row, ...], columns: dict[str, str]) -> Drawing:
     base = alt.Chart(data, height=220).encode(
         x=alt.X(
             "position:Q",

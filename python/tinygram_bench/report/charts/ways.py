@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from tinygram_bench._native import Histogram
-from tinygram_bench.model.result import Case, Result, Summary
+from tinygram_bench.model.result import Case, Result, Run, Summary
 from tinygram_bench.report.charts.chart import COLOURS, DASHES, GREY, Row, Series
-from tinygram_bench.report.loads.tables import rows_of
+from tinygram_bench.report.loads.tables import rows_by_load
 from tinygram_bench.report.prose import load_names, pace
 from tinygram_bench.report.workloads.rr import labels_of
 from tinygram_bench.statistics.one_way import as_known
@@ -57,7 +57,7 @@ def fields_of(result: Result) -> tuple[Field, ...]:
     names = load_names(result)
     return _with_figures(
         Field(
-            name if len(names) > 1 else "",
+            names[load] if len(names) > 1 else "",
             tuple(
                 Entrant(
                     row.label,
@@ -66,11 +66,11 @@ def fields_of(result: Result) -> tuple[Field, ...]:
                     row.kind == "best",
                     row.kind == "limit",
                 )
-                for row in rows_of(result, load)
+                for row in rows
                 if row.summary is not None and row.absence is None
             ),
         )
-        for load, name in names.items()
+        for load, rows in rows_by_load(result).items()
     )
 
 
@@ -128,11 +128,20 @@ def told(text: str, rows: Sequence[Row], place: str = "") -> str:
     return f"{text} {meaning}{place}"
 
 
-def pooled(result: Result, case_ids: Iterable[str], histogram: str) -> Histogram:
-    """The samples of one histogram in all good runs of these cases together."""
-    found, asked = Histogram(), set(case_ids)
+def good_runs(result: Result) -> Mapping[str, Sequence[Run]]:
+    """case_id → its runs that did not fail; a case without any has an empty list."""
+    found: dict[str, list[Run]] = {case.case_id: [] for case in result.plan.cases}
     for run in result.runs:
-        if run.case_id in asked and run.failure is None and histogram in run.histograms:
+        if run.failure is None:
+            found[run.case_id].append(run)
+    return found
+
+
+def pooled(runs: Iterable[Run], histogram: str) -> Histogram:
+    """The samples of one histogram in all of these runs together."""
+    found = Histogram()
+    for run in runs:
+        if histogram in run.histograms:
             found.merge(Histogram.from_base64(run.histograms[histogram]))
     return found
 

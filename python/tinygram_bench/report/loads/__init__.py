@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -12,18 +12,19 @@ from tinygram_bench.report.document import (
     Note,
     Section,
     failure_note,
-    failures_of,
+    failures_told,
     unavailable_note,
     warnings_as_notes,
 )
 from tinygram_bench.report.loads.hosts import host_tables, part_tables
-from tinygram_bench.report.loads.tables import CaseRow, LoadTable, drawn, rows_of
+from tinygram_bench.report.loads.tables import CaseRow, LoadTable, drawn, rows_by_load
 from tinygram_bench.report.loads.winners import closing_sentences, named_pairs
 from tinygram_bench.report.peers import cross_check_sections
 from tinygram_bench.report.prose import load_names, load_titles
 from tinygram_bench.report.surroundings import link_tables, surroundings_of
 from tinygram_bench.report.table import Table
 from tinygram_bench.report.why import reasons_of
+from tinygram_bench.statistics.verdicts.contests import verdicts_by_pair
 from tinygram_bench.statistics.workloads.loads import Load, way_of
 
 
@@ -45,24 +46,26 @@ def loads_document(
             tables=(*link_tables(result), *host_tables(result)), details=part_tables(result, ways)
         )
     ]
+    verdicts, failed = verdicts_by_pair(result), failures_told(result)
+    rows_of = rows_by_load(result)
     notes: list[Note] = []
     measured: list[str] = []
     for load, title in titles.items():
-        rows = rows_of(result, load)
+        rows = rows_of[load]
         where = f" {names[load]}" if len(titles) > 1 else ""
         tables = tables_of(load)
         # Queueing is not latency: show it where asked for, or beside published figures.
         shown = [each for each in tables if beside or not each.is_detail]
-        notes += _notes_on(result, rows, where, _figures_in(shown), _figures_in(tables))
+        notes += _notes_on(result, rows, failed, where, _figures_in(shown), _figures_in(tables))
         measured += [row.label + where for row in rows if row.absence is None]
         sections.append(
             Section(
                 title,
                 (
-                    *(drawn(result, load, each, rows) for each in shown),
+                    *(drawn(verdicts, load, each, rows) for each in shown),
                     *(beside(result, load) if beside else ()),
                 ),
-                tuple(drawn(result, load, each, rows) for each in tables if each not in shown),
+                tuple(drawn(verdicts, load, each, rows) for each in tables if each not in shown),
             )
         )
     sections += cross_check_sections(result)
@@ -81,10 +84,16 @@ def _figures_in(tables: Sequence[LoadTable]) -> set[str]:
 
 
 def _notes_on(
-    result: Result, rows: Sequence[CaseRow], where: str, always: set[str], ever: set[str]
+    result: Result,
+    rows: Sequence[CaseRow],
+    failed: Mapping[str, str],
+    where: str,
+    always: set[str],
+    ever: set[str],
 ) -> Iterator[Note]:
     """The notes on the rows of one load. `where` is appended to the names of its cases.
 
+    `failed`: case_id → how it failed.
     Two modes are told where a table shows the figure: `always`, or with details `ever`.
     """
     for row in rows:
@@ -92,7 +101,8 @@ def _notes_on(
         for absent in result.plan.unavailable:
             if absent.case.case_id == row.case.case_id:
                 yield unavailable_note(case, absent.reason)
-        yield from failures_of(result, row.case, case)
+        if row.case.case_id in failed:
+            yield failure_note(case, failed[row.case.case_id])
         if row.absence == "not run":
             yield failure_note(case, "not run: stopped before its first round")
         warnings = row.summary.warnings if row.summary else ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -22,7 +22,7 @@ from tinygram_bench.report.numbers import (
 from tinygram_bench.report.prose import all_cases, marks_explained
 from tinygram_bench.report.table import Column, Row, RowKind, Shown, Table
 from tinygram_bench.statistics.one_way import is_known
-from tinygram_bench.statistics.verdicts.contests import clear_winners, verdicts_by_pair
+from tinygram_bench.statistics.verdicts.contests import Verdicts, clear_winners
 from tinygram_bench.statistics.workloads.loads import Load, is_base, is_faulty, is_limit, way_of
 
 OWN_BASE = "nodelay of its runtime"
@@ -90,25 +90,32 @@ def shown_tail(histogram: str) -> tuple[Shown[Summary], ...]:
     )
 
 
-def rows_of(result: Result, load: Load) -> tuple[CaseRow, ...]:
-    """The load's cases by runtime, then in the plan's order; the limits last."""
+def rows_by_load(result: Result) -> dict[Load, tuple[CaseRow, ...]]:
+    """Load → its cases by runtime, then in the plan's order; the limits last.
+
+    The loads are in the plan's order.
+    """
     cases = all_cases(result)
-    here = [case for case in cases if Load.of(case) == load]
     runtimes = list(dict.fromkeys(case.runtime for case in cases))
-    ways = Counter(way_of(case) for case in here)
     summaries = {summary.case.case_id: summary for summary in result.summaries}
     best = {case.case_id for case in clear_winners(result)}
     absent = {unavailable.case.case_id for unavailable in result.plan.unavailable}
-    return tuple(
-        _case_row(
-            case,
-            way_of(case) if ways[way_of(case)] == 1 else case.case_id,
-            summaries.get(case.case_id),
-            is_best=case.case_id in best,
-            is_absent=case.case_id in absent,
-        )
-        for case in sorted(here, key=lambda case: (is_limit(case), runtimes.index(case.runtime)))
-    )
+    by_load: dict[Load, list[Case]] = {}
+    for case in cases:
+        by_load.setdefault(Load.of(case), []).append(case)
+
+    def rows(here: Sequence[Case]) -> Iterator[CaseRow]:
+        ways = Counter(map(way_of, here))
+        for case in sorted(here, key=lambda case: (is_limit(case), runtimes.index(case.runtime))):
+            yield _case_row(
+                case,
+                way_of(case) if ways[way_of(case)] == 1 else case.case_id,
+                summaries.get(case.case_id),
+                is_best=case.case_id in best,
+                is_absent=case.case_id in absent,
+            )
+
+    return {load: tuple(rows(here)) for load, here in by_load.items()}
 
 
 def _case_row(
@@ -130,11 +137,11 @@ def _case_row(
     return CaseRow(case, label, kind, summary, remark=" ".join(remarks))
 
 
-def drawn(result: Result, load: Load, table: LoadTable, rows: Sequence[CaseRow]) -> Table:
+def drawn(verdicts: Verdicts, load: Load, table: LoadTable, rows: Sequence[CaseRow]) -> Table:
     if table.compares == "by ratio":
-        return _with_ratios(result, table, rows)
+        return _with_ratios(verdicts, table, rows)
     if table.compares == "by marks":
-        return _with_marks(result, load, table, rows)
+        return _with_marks(verdicts, load, table, rows)
     return _table(table, rows)
 
 
@@ -161,13 +168,12 @@ def _row(row: CaseRow, shown: Sequence[Shown[Summary]]) -> Row:
     return Row((heading, *(each.text(row.summary) for each in shown)), row.kind)
 
 
-def _with_ratios(result: Result, table: LoadTable, rows: Sequence[CaseRow]) -> Table:
+def _with_ratios(by_pair: Verdicts, table: LoadTable, rows: Sequence[CaseRow]) -> Table:
     """The figures, and each ratio to the base, with a mark where no difference is shown."""
     base_case = next((row.case for row in rows if is_base(row.case)), None)
     if base_case is None:
         return _table(table, rows)
     base, name = base_case.case_id, way_of(base_case)
-    by_pair = verdicts_by_pair(result)
     verdicts = {
         row.case.case_id: found
         for row in rows
@@ -184,9 +190,9 @@ def _with_ratios(result: Result, table: LoadTable, rows: Sequence[CaseRow]) -> T
     return _table(replace(table, shown=shown), rows, marks_explained(compared, name))
 
 
-def _with_marks(result: Result, load: Load, table: LoadTable, rows: Sequence[CaseRow]) -> Table:
+def _with_marks(by_pair: Verdicts, load: Load, table: LoadTable, rows: Sequence[CaseRow]) -> Table:
     """The figures, with marks on the compared ones where no difference is shown."""
-    verdicts = _against_baselines(result, load, rows)
+    verdicts = _against_baselines(by_pair, load, rows)
 
     def with_mark(shown: Shown[Summary]) -> Shown[Summary]:
         def text(summary: Summary) -> str:
@@ -202,7 +208,7 @@ def _with_marks(result: Result, load: Load, table: LoadTable, rows: Sequence[Cas
 
 
 def _against_baselines(
-    result: Result, load: Load, rows: Sequence[CaseRow]
+    by_pair: Verdicts, load: Load, rows: Sequence[CaseRow]
 ) -> dict[tuple[str, str], Verdict]:
     """(case_id, figure) → verdict on a figure that is shown: against the workload's base or,
     where that was not asked for, `nodelay` of the same runtime and implementation.
@@ -212,7 +218,6 @@ def _against_baselines(
     own = {
         (case.runtime, case.implementation): case for case in cases if case.strategy == "nodelay"
     }
-    by_pair = verdicts_by_pair(result)
     verdicts = {}
     for row in rows:
         baseline = base or own.get((row.case.runtime, row.case.implementation))

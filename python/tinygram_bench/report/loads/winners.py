@@ -23,9 +23,11 @@ from tinygram_bench.statistics.figures.intervals import looks_of
 from tinygram_bench.statistics.verdicts.contests import (
     Contest,
     Standing,
+    Verdicts,
     contests_of,
     has_won,
     standings_of,
+    verdicts_by_pair,
 )
 from tinygram_bench.statistics.workloads.loads import Load, is_base, is_external, is_limit, way_of
 
@@ -45,8 +47,9 @@ _AGAINST_OURS = {
 
 def closing_sentences(result: Result) -> tuple[str, ...]:
     """One sentence per load and runtime, the unavailable ones last within their load."""
+    verdicts = verdicts_by_pair(result)
     outcomes = {
-        (contest.load, contest.runtime): _outcome(result, contest)
+        (contest.load, contest.runtime): _outcome(result, verdicts, contest)
         for contest in contests_of(result.summaries)
     }
     for key, reason in _unavailable(result).items():
@@ -69,10 +72,10 @@ def named_pairs(result: Result) -> frozenset[tuple[str, str]]:
 
     Where it is not shown to be faster than that, the baseline is the next way that it beats.
     """
-    pairs = set()
+    pairs, verdicts = set(), verdicts_by_pair(result)
     for contest in contests_of(result.summaries):
         if contest.others:
-            standings = standings_of(result, contest, contest.figure)
+            standings = standings_of(verdicts, contest, contest.figure)
             beaten = _beaten_usual(contest, standings) or next(
                 iter(_those(standings, "faster")), None
             )
@@ -81,7 +84,7 @@ def named_pairs(result: Result) -> frozenset[tuple[str, str]]:
     return frozenset(pairs)
 
 
-def _outcome(result: Result, contest: Contest) -> str:
+def _outcome(result: Result, verdicts: Verdicts, contest: Contest) -> str:
     if not contest.ranked:
         return _why_nothing(result, contest)
     if is_external(contest.ranked[0]):
@@ -90,10 +93,10 @@ def _outcome(result: Result, contest: Contest) -> str:
         loads = {Load.of(each.case) for each in result.summaries if is_limit(each.case)}
         limit = " (apart from the limit)" if contest.load in loads else ""
         return f"only {_strategy(contest.ranked[0])} has figures{limit}, so nothing was compared"
-    standings = standings_of(result, contest, contest.figure)
+    standings = standings_of(verdicts, contest, contest.figure)
     outcome = _decided(contest, standings)
     if not contest.load.is_flat_out:
-        tail = standings_of(result, contest, contest.figure.replace("_p50_", "_p99_"))
+        tail = standings_of(verdicts, contest, contest.figure.replace("_p50_", "_p99_"))
         outcome += f"; on p99 {_on_p99(contest, tail, outcome)}"
         standings += tail
     return outcome + _how_sure(result, contest.ranked[0], standings)
@@ -283,10 +286,10 @@ def _evidence(standing: Standing) -> str:
 
 def _how_sure(result: Result, first: Case, standings: Sequence[Standing]) -> str:
     """The confidence of the answer, by the fewest rounds that two of the ways both finished."""
-    said = [each.other for each in standings if each.verdict.verdict != "cannot_say"]
+    said = [each.other.case_id for each in standings if each.verdict.verdict != "cannot_say"]
     if not said:
         return ""
-    paired = min(paired_rounds(result, first.case_id, other.case_id) for other in said)
+    paired = paired_rounds(result, first.case_id, *said)
     return f", at {confidence(paired, looks_of(result.plan))}"
 
 

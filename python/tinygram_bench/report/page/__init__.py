@@ -1,30 +1,25 @@
 """A self-contained HTML page of results: answer, reasons, charts, tables and notes.
 
 Laws: the page asks for nothing over the network, and its content policy forbids that; all text from
-a result is escaped; what a chart draws is also a table and a download; the results are inside.
-Where a page would be large, histograms are thinned (thinning.py); where that does not suffice, the
-charts of a sweep's single points are left out, and then histograms and slices (condensing.py).
+a result is escaped; what a chart draws is also a table and a download; the results are inside, or
+the page says that they are not. What is done where a page would be large is in `_forms`.
 A section of the page is a block in page.html.jinja, and its values are in `_seen`.
 """
 
 from __future__ import annotations
 
-import base64
-import csv
-import gzip
-import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
 from typing import Any
-from urllib.parse import quote
 
 import jinja2
 import msgspec
 import vl_convert
 from markupsafe import Markup
+from msgspec.structs import replace
 
 from tinygram_bench.model.pages import element_of
 from tinygram_bench.model.result import Named, Result
@@ -34,39 +29,47 @@ from tinygram_bench.report.charts.chart import Cell, Chart
 from tinygram_bench.report.document import full_notes
 from tinygram_bench.report.exports.pictures import VEGA_LITE
 from tinygram_bench.report.page.condensing import condensed
+from tinygram_bench.report.page.folding import Folded, packed
 from tinygram_bench.report.page.thinning import thinned
 from tinygram_bench.report.surroundings import surroundings_of
 
 LARGE_BYTES = 1_500_000
 """A page with more bytes is large."""
+_MOST = f"{LARGE_BYTES / 1e6:g} MB"
 ANSWER_SENTENCES = 2
 """The number of sentences above the first chart; further ones can be unfolded."""
+MOST_NOTES = 12
+"""The number of notes that are not folded, the gravest."""
+MOST_CHARTS = 6
+"""The number of charts with one title that are not folded."""
 
-_IN_ADDRESSES = ",/:;@"
-"""Characters that a URL may have unescaped, beside letters, digits and `-._~`."""
 _GLOBALS = "window.vegaEmbed = vegaEmbed;"
 
 
 class Page(msgspec.Struct, frozen=True):
-    """A page, and whether its results lack histograms and slices, now or since an earlier page."""
+    """A page, and whether its results are inside."""
 
     html: str
-    is_condensed: bool
+    has_results: bool
 
 
 _Seen = dict[str, Any]
 """The values of a result for the template."""
 
 
-class _Inside(msgspec.Struct, frozen=True):
-    """The results that a page holds, and the elements that hold them."""
+class _Form(msgspec.Struct, frozen=True):
+    """What a page shows of its results, and the elements that hold them: none where `embedded` is
+    empty. `packs_tables`: tables that are folded are packed until they are unfolded.
+    """
 
     results: Sequence[Named]
-    packed: Markup
+    seen: Sequence[_Seen]
+    embedded: Markup
+    packs_tables: bool = False
 
     @classmethod
-    def of(cls, results: Sequence[Named]) -> _Inside:
-        return cls(results, Markup("\n".join(map(_element, results))))
+    def of(cls, results: Sequence[Named], seen: Sequence[_Seen]) -> _Form:
+        return cls(results, seen, Markup("\n".join(map(_element, results))))
 
 
 def _element(named: Named) -> str:
@@ -77,55 +80,98 @@ def _element(named: Named) -> str:
 
 
 def page_of(results: Sequence[Named], version: str) -> Page:
-    """The page of results, which must have summaries; `version`: that of this tinygram."""
-    for inside, seen in _attempts(results):
-        page = _page(inside, seen, version)
-        if len(page.html.encode()) <= LARGE_BYTES:
-            break
+    """The page of results, which must have summaries; `version`: that of this tinygram.
+
+    It has at most `LARGE_BYTES`, unless not even a page without the results inside has.
+    """
+    for form in _forms(results):
+        if len(form.embedded) <= LARGE_BYTES:
+            page = _page(form, version)
+            if len(page.html.encode()) <= LARGE_BYTES:
+                break
     return page
 
 
-def _attempts(results: Sequence[Named]) -> Iterator[tuple[_Inside, Sequence[_Seen]]]:
-    """What a page can have inside, and what it can show: everything, then less and less.
+def _forms(results: Sequence[Named]) -> Iterator[_Form]:
+    """The forms that a page can have: with everything, then smaller and smaller.
 
-    First to go is what nobody reads on the page, then what the result file can show again.
+    First to go is what nobody reads on the page (thinning.py), then what is there all the same for
+    readers whose browsers have JavaScript, then what the result file can show again: the charts of
+    a sweep's single points, histograms and slices (condensing.py), and last the results themselves.
     """
     seen = [_seen(each, at) for at, each in enumerate(results)]
-    yield _Inside.of(results), seen
-    thin = _Inside.of([Named(each.name, thinned(each.result)) for each in results])
-    yield thin, seen
+    yield _Form.of(results, seen)
+    form = _Form.of([Named(each.name, thinned(each.result)) for each in results], seen)
+    yield form
+    form = replace(form, packs_tables=True)
+    yield form
     if any(each["detail_groups"] for each in seen):
         seen = [_without_points(each) for each in seen]
-        yield thin, seen
+        form = replace(form, seen=seen)
+        yield form
     small = [
         Named(each.name, condensed(each.result, (*shown["answer"], *shown["more_answer"])))
-        for each, shown in zip(thin.results, seen, strict=True)
+        for each, shown in zip(form.results, seen, strict=True)
     ]
-    yield (
-        _Inside.of(small),
-        [
-            shown | {"remarks": surroundings_of(each.result).remarks}
-            for each, shown in zip(small, seen, strict=True)
-        ],
-    )
+    least = _Form.of(small, _with_remarks_of(small, seen))
+    yield least
+    yield replace(least, packs_tables=True)
+    yield replace(form, seen=_without_results(seen, least.embedded), embedded=Markup())
 
 
-def _page(inside: _Inside, seen: Sequence[_Seen], version: str) -> Page:
-    drawn = {chart["id"]: chart["spec"] for each in seen for chart in each["charts"]}
-    results = [each.result for each in inside.results]
-    html = _template().render(
-        results=seen,
-        names=", ".join(each["name"] for each in seen),
+def _with_remarks_of(results: Sequence[Named], seen: Sequence[_Seen]) -> list[_Seen]:
+    return [
+        shown | {"remarks": surroundings_of(each.result).remarks}
+        for each, shown in zip(results, seen, strict=True)
+    ]
+
+
+def _without_results(seen: Sequence[_Seen], embedded: str) -> list[_Seen]:
+    """The same values with a remark that the results are not inside.
+
+    `embedded`: the elements that would hold them, as small as they get.
+    """
+    taken = f"{len(embedded) / 1e6:.1f} MB"
+    return [
+        shown
+        | {
+            "remarks": (
+                *shown["remarks"],
+                f"The result is not inside this page: the figures of all runs take {taken} even "
+                f"when packed, and with the rest the page would be larger than {_MOST}. tinygram "
+                "report and tinygram compare read the file that the page was made from, "
+                f"{shown['name']}.",
+            )
+        }
+        for shown in seen
+    ]
+
+
+def _page(form: _Form, version: str) -> Page:
+    charts = [chart for each in form.seen for chart in each["charts"]]
+    drawn = {
+        each["id"]: {"spec": each["spec"], "columns": each["chart"].columns} for each in charts
+    }
+    results = [each.result for each in form.results]
+    # Without charts a page has no script, which would put packed tables in their places.
+    packs_tables = form.packs_tables and bool(drawn)
+    folded = Folded(packs_tables)
+    html = _template(folded).render(
+        results=form.seen,
+        names=", ".join(each["name"] for each in form.seen),
         version=version,
-        specs=_packed(json.dumps(drawn, separators=(",", ":"))),
+        charts=packed(json.dumps(drawn, separators=(",", ":"))),
         vega=_vega() if drawn else None,
         style=Markup(_text("page.css")),
         script=Markup(_text("page.js")),
-        embedded=inside.packed,
+        embedded=form.embedded,
         is_thinned=any(each.is_thinned and not each.is_condensed for each in results),
-        most=f"{LARGE_BYTES / 1e6:g} MB",
+        packs_tables=packs_tables,
+        most=_MOST,
+        most_charts=MOST_CHARTS,
+        most_notes=MOST_NOTES,
     )
-    return Page(html, any(each.is_condensed for each in results))
+    return Page(html, has_results=bool(form.embedded))
 
 
 def _seen(named: Named, at: int) -> _Seen:
@@ -172,7 +218,6 @@ def _chart(chart: Chart, id: str) -> dict[str, Any]:
         "title": chart.title,
         "spec": chart.page_spec(),
         "rows": [[_shown(row[name]) for name in chart.columns] for row in chart.rows],
-        "csv": _csv_url(chart),
     }
 
 
@@ -214,30 +259,18 @@ def _shown(cell: Cell) -> str:
     return f"{cell:,.0f}" if abs(cell) >= 10_000 else f"{cell:,.5g}"
 
 
-def _csv_url(chart: Chart) -> str:
-    """The chart's table as a link that holds it."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(chart.columns.values())
-    writer.writerows([row[name] for name in chart.columns] for row in chart.rows)
-    return f"data:text/csv;charset=utf-8,{quote(text.getvalue(), safe=_IN_ADDRESSES)}"
-
-
 @cache
 def _vega() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script."""
-    return _packed(vl_convert.javascript_bundle(_GLOBALS, VEGA_LITE))
+    return packed(vl_convert.javascript_bundle(_GLOBALS, VEGA_LITE))
 
 
-def _packed(text: str) -> str:
-    """The text in gzip and base64, which browsers unpack, and which cannot end an element."""
-    return base64.b64encode(gzip.compress(text.encode(), compresslevel=9, mtime=0)).decode()
-
-
-def _template() -> jinja2.Template:
+def _template(folded: Folded) -> jinja2.Template:
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
+    environment.filters["folded"] = folded.place
+    environment.globals["packed_tables"] = folded.packed
     return environment.from_string(_text("page.html.jinja"))
 
 

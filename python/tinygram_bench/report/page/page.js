@@ -1,8 +1,9 @@
 "use strict";
-// Draws the charts, in the colours of the reader's scheme, and lets legends show and hide series.
+// Draws the charts, in the colours of the reader's scheme, lets legends show and hide series, makes
+// downloads, and puts packed tables in their places when these are unfolded.
 
 (async () => {
-  const specs = JSON.parse(await unpacked("specs"));
+  const charts = JSON.parse(await unpacked("charts"));
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const views = new Map();
   const hidden = new Map();
@@ -37,7 +38,7 @@
     const theme = dark.matches ? "dark" : "light";
     // `ast`: expressions are interpreted; the page's policy lets nothing make functions of text.
     const options = { ast: true, actions: false, renderer: "svg", config: colours(), tooltip: { theme } };
-    const drawn = await window.vegaEmbed(plot, specs[id], options);
+    const drawn = await window.vegaEmbed(plot, charts[id].spec, options);
     // The picture as a whole has a text and a table; marks in it would have roles without names.
     plot.querySelector("svg").setAttribute("aria-hidden", "true");
     views.set(id, drawn);
@@ -49,7 +50,7 @@
   }
 
   async function drawAll() {
-    for (const id of Object.keys(specs)) {
+    for (const id of Object.keys(charts)) {
       // What is folded has no width to draw in, and is drawn when it is unfolded.
       if (isFolded(id)) {
         views.get(id)?.finalize();
@@ -63,12 +64,57 @@
   }
 
   async function drawNew() {
-    for (const id of Object.keys(specs)) if (!views.has(id) && !isFolded(id)) await draw(id);
+    for (const id of Object.keys(charts)) if (!views.has(id) && !isFolded(id)) await draw(id);
     document.documentElement.dataset.drawn = String(views.size);
   }
 
-  async function show(id) {
-    await views.get(id).view.signal("hidden", [...hidden.get(id)]).runAsync();
+  async function show(id, off = hidden.get(id)) {
+    await views.get(id).view.signal("hidden", [...off]).runAsync();
+  }
+
+  // Among dozens of lines, which one a name stands for.
+  function showAlone(id, buttons) {
+    for (const button of buttons) {
+      const others = buttons.filter((each) => each !== button).map((each) => each.dataset.series);
+      button.addEventListener("pointerenter", async ({ pointerType }) => {
+        if (pointerType === "mouse" && views.has(id)) await show(id, others);
+      });
+      button.addEventListener("pointerleave", async ({ pointerType }) => {
+        if (pointerType === "mouse" && views.has(id)) await show(id);
+      });
+    }
+  }
+
+  function csvOf({ spec, columns }) {
+    const cell = (value) => {
+      const text = String(value ?? "");
+      return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+    };
+    const rows = spec.datasets.rows.map((row) => Object.keys(columns).map((name) => row[name]));
+    return [Object.values(columns), ...rows].map((row) => `${row.map(cell).join(",")}\n`).join("");
+  }
+
+  function download(event) {
+    const button = event.target.closest("[data-csv]");
+    if (button === null) return;
+    const link = document.createElement("a");
+    link.download = `${button.dataset.csv}.csv`;
+    const text = csvOf(charts[button.closest("figure").id]);
+    link.href = `data:text/csv;charset=utf-8,${encodeURIComponent(text)}`;
+    link.click();
+  }
+
+  async function unpackTables() {
+    const tables = JSON.parse(await unpacked("tables"));
+    const unfold = (details) => {
+      for (const place of details.querySelectorAll(":scope > [data-packed]"))
+        place.outerHTML = tables[place.dataset.packed];
+    };
+    for (const place of document.querySelectorAll("[data-packed]")) {
+      const details = place.parentElement;
+      details.addEventListener("toggle", () => unfold(details));
+      if (details.open) unfold(details);
+    }
   }
 
   function listen(figure) {
@@ -87,11 +133,14 @@
       }
       if (views.has(figure.id)) await show(figure.id);
     });
+    if (buttons.length > 2) showAlone(figure.id, buttons);
   }
 
   for (const legend of document.querySelectorAll(".legend")) listen(legend.closest("figure"));
+  document.addEventListener("click", download);
+  if (document.getElementById("tables") !== null) await unpackTables();
   await loadVega();
-  for (const points of document.querySelectorAll("details.points")) points.addEventListener("toggle", drawNew);
+  for (const more of document.querySelectorAll("details.charts-folded")) more.addEventListener("toggle", drawNew);
   await drawAll();
   dark.addEventListener("change", drawAll);
 })();

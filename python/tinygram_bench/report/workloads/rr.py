@@ -15,7 +15,8 @@ from tinygram_bench.report.document import (
     Document,
     Note,
     Section,
-    failures_of,
+    failure_note,
+    failures_told,
     unavailable_note,
     warnings_as_notes,
 )
@@ -150,14 +151,15 @@ def _tables_of(result: Result) -> tuple[Table, ...]:
 
 
 def _notes_of(result: Result) -> tuple[Note, ...]:
-    labels = labels_of(result)
+    labels, failed = labels_of(result), failures_told(result)
     notes = [
         unavailable_note(labels[absent.case.case_id], absent.reason)
         for absent in result.plan.unavailable
     ]
     for summary in result.summaries:
         label = labels[summary.case.case_id]
-        notes += failures_of(result, summary.case, label)
+        if summary.case.case_id in failed:
+            notes.append(failure_note(label, failed[summary.case.case_id]))
         for warning in summary.warnings:
             notes += warnings_as_notes(label, [warning])
     return tuple(notes)

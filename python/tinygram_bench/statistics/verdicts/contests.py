@@ -6,7 +6,7 @@ counts is its paired verdict against every other one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -15,6 +15,8 @@ from tinygram_bench.statistics.figures.runs import is_higher_better
 from tinygram_bench.statistics.workloads.loads import Load, is_faulty, is_limit
 
 NO_VERDICT = "the result holds no verdict on it"
+Verdicts = Mapping[tuple[str, str, str], Verdict]
+"""(baseline's case_id, case_id, figure) → verdict."""
 
 
 class Contest(Struct, frozen=True):
@@ -58,9 +60,8 @@ class Standing(Struct, frozen=True):
     verdict: Verdict
 
 
-def standings_of(result: Result, contest: Contest, figure: str) -> tuple[Standing, ...]:
+def standings_of(verdicts: Verdicts, contest: Contest, figure: str) -> tuple[Standing, ...]:
     """The first against each of the others, the best of them first."""
-    verdicts = verdicts_by_pair(result)
     return tuple(
         Standing(other, verdicts.get(key) or Verdict(*key, None, "cannot_say", NO_VERDICT))
         for other in contest.others
@@ -74,13 +75,13 @@ def has_won(standings: tuple[Standing, ...]) -> bool:
 
 def clear_winners(result: Result) -> tuple[Case, ...]:
     """The cases that are shown to beat every other way of their runtime under their load."""
+    verdicts = verdicts_by_pair(result)
     return tuple(
         contest.ranked[0]
         for contest in contests_of(result.summaries)
-        if has_won(standings_of(result, contest, contest.figure))
+        if has_won(standings_of(verdicts, contest, contest.figure))
     )
 
 
-def verdicts_by_pair(result: Result) -> dict[tuple[str, str, str], Verdict]:
-    """(baseline's case_id, case_id, figure) → verdict."""
+def verdicts_by_pair(result: Result) -> Verdicts:
     return {(each.baseline_case_id, each.case_id, each.figure): each for each in result.verdicts}
