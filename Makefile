@@ -186,6 +186,10 @@ bench-real: $(STAMPS)/real ## measure those programs on each loop, as it is and 
 scale: build ## measure what a cluster costs the bench as it grows, simulated; a minute (STORE=1: for docs/scale.md)
 	@$(IN_BENCHES) scale $(call INTO,scale)
 
+.PHONY: tls
+tls: build ## measure what TLS costs streams and echo servers; twelve minutes (STORE=1: for docs/how-to/measure-tls.md)
+	@$(IN_BENCHES) over_tls $(call INTO,measure-tls)
+
 # Results that are there are not measured again: remove those that are to be.
 .PHONY: published-claims
 published-claims: build ## measure the claims of docs/claims.md, into results/published-claims and that page; forty minutes
