@@ -202,10 +202,11 @@ bench-links: build ## measure how accurate emulated links are, into docs/links.m
 
 .PHONY: resolution
 resolution: build ## measure what slices do, and which differences are found, into docs/resolution.md; two hours
-	@$(IN_BENCHES) turns.effects --page docs/resolution.md
-	@$(IN_BENCHES) turns.targets --page docs/resolution.md
-	@$(IN_BENCHES) turns.targets --disturbed --page docs/resolution.md
-	@$(IN_BENCHES) turns.targets --alike --page docs/resolution.md
+	@$(IN_BENCHES) turns.effects --into $(ROWS)/resolution.json
+	@$(IN_BENCHES) turns.targets --into $(ROWS)/resolution.json
+	@$(IN_BENCHES) turns.targets --disturbed --into $(ROWS)/resolution.json
+	@$(IN_BENCHES) turns.targets --alike --into $(ROWS)/resolution.json
+	@$(IN_BENCHES) published
 
 .PHONY: costs
 costs: build ## measure what calls, sleeps and writes cost here, for the simulation; half a minute
