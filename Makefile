@@ -201,11 +201,14 @@ bench-links: build ## measure how accurate emulated links are, into docs/links.m
 	@$(IN_BENCHES) links --page docs/links.md
 
 .PHONY: resolution
-resolution: build ## measure what slices do, and which differences are found, into docs/resolution.md; two hours
+resolution: build ## measure what slices do, and which differences are found, into docs/resolution.md; three hours
 	@$(IN_BENCHES) turns.effects --into $(ROWS)/resolution.json
 	@$(IN_BENCHES) turns.targets --into $(ROWS)/resolution.json
 	@$(IN_BENCHES) turns.targets --disturbed --into $(ROWS)/resolution.json
 	@$(IN_BENCHES) turns.targets --alike --into $(ROWS)/resolution.json
+	@mkdir -p results
+	$(BIN)/tinygram trust --against-lone --json results/against-lone.json
+	@$(IN_BENCHES) turns.alone results/against-lone.json --into $(ROWS)/resolution.json
 	@$(IN_BENCHES) published
 
 .PHONY: costs
