@@ -246,6 +246,15 @@ def test_delayed_acknowledgements_of_samples_are_those_of_all_connections() -> N
     assert (found.delayed_acks, found.segments) == (2_000, 3.0)
 
 
+def test_what_a_link_counts_of_all_cases_is_evidence_of_none() -> None:
+    shares = {"link_near_to_far_data_packets": 200, "link_near_to_far_data_alone": 50}
+    runs = [Run("", 0, {"samples": 100, "data_segments": 300, **shares}, {})]
+    together, *_ = planned(sizes_bytes=[100], round_trips=[1, 2], takes_turns=True).cases
+    found = evidence_of(together, runs)
+    assert (found.segments, found.alone) == (3.0, None)
+    assert evidence_of(sizes_case(round_trips=1, setup_writes=2), runs).alone == 0.25
+
+
 def test_a_publication_spends_its_time_before_it_is_begun_and_while_it_is_handed_over() -> None:
     fanout = FanoutParameters(
         congestion_control="cubic", timeout_ns=10**9, server="protocol", duration_ns=10**9

@@ -10,6 +10,7 @@ from msgspec import Struct
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.statistics.verdicts.why.spent import arrival_spent
 from tinygram_bench.statistics.workloads import WORKLOADS
+from tinygram_bench.statistics.workloads.loads import alternates
 
 
 class Evidence(Struct, frozen=True):
@@ -46,8 +47,10 @@ def evidence_of(case: Case, runs: Sequence[Run]) -> Evidence:
         return _median(runs, lambda run: _quotient(run, top, bottom, scale))
 
     of_link = "link_near_to_far_data_packets"
-    # The link watches what the near host sends: in reverse that is not the sender's.
-    is_watched = getattr(case.parameters, "direction", "forward") == "forward"
+    # The link watches what the near host sends: in reverse that is not the sender's, and of samples
+    # that alternate it is all cases'.
+    is_forward = getattr(case.parameters, "direction", "forward") == "forward"
+    is_watched = is_forward and not alternates(case)
     return Evidence(
         writes=share("writes", unit),
         waits=share("waits", unit),
