@@ -131,13 +131,14 @@ def _of_a_call(run: Run) -> dict[str, float]:
 def _stages_of_a_sample(case: Case, run: Run) -> Spent | None:
     """The medians of the whole sample and of its stages, which follow each other without a gap.
 
-    `next_trips`: all round trips but the first, which is what the median transfer has beyond the
-    median first trip. None where the run has no samples.
+    `next_trips`: the second round trip; of more than two, all but the first, together what the
+    median transfer has beyond the median first trip: some of them may wait for a delayed
+    acknowledgement, and the median one not. None where the run has no samples.
     """
     asked = SizesParameters.of(case)
     medians = {
         stage: None if spread is None else spread.us("p50")
-        for stage in ("connect", "setup", "first_trip", "transfer", "total")
+        for stage in ("connect", "setup", "first_trip", "next_trip", "transfer", "total")
         for spread in [spread_of(run, stage)]
     }
     total_us, first_us = medians["total"], medians["first_trip"]
@@ -148,9 +149,12 @@ def _stages_of_a_sample(case: Case, run: Run) -> Spent | None:
     parts["setup"] = 0.0 if asked.setup_writes == 1 and asked.round_trips else medians["setup"]
     if asked.round_trips:
         parts["first_trip"] = first_us
-    if asked.round_trips and asked.round_trips > 1 and first_us is not None:
+    if asked.round_trips == 2:
+        parts["next_trips"] = medians["next_trip"]
+    elif asked.round_trips and asked.round_trips > 2:
         transfer_us = medians["transfer"]
-        parts["next_trips"] = None if transfer_us is None else transfer_us - first_us
+        if transfer_us is not None and first_us is not None:
+            parts["next_trips"] = transfer_us - first_us
     found = {name: us for name, us in parts.items() if us is not None}
     cycles = tuple(us for us in run.slices.get(TIME, ()) if us is not None)
     return Spent(total_us, found, cycles)
