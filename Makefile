@@ -186,6 +186,10 @@ bench-real: $(STAMPS)/real ## measure those programs on each loop, as it is and 
 scale: build ## measure what a cluster costs the bench as it grows, simulated; a minute (STORE=1: for docs/scale.md)
 	@$(IN_BENCHES) scale $(call INTO,scale)
 
+.PHONY: tls
+tls: build ## measure what TLS costs streams and echo servers; twelve minutes (STORE=1: for docs/how-to/measure-tls.md)
+	@$(IN_BENCHES) over_tls $(call INTO,measure-tls)
+
 # Results that are there are not measured again: remove those that are to be.
 .PHONY: published-claims
 published-claims: build ## measure the claims of docs/claims.md, into results/published-claims and that page; forty minutes
@@ -197,11 +201,15 @@ bench-links: build ## measure how accurate emulated links are, into docs/links.m
 	@$(IN_BENCHES) links --page docs/links.md
 
 .PHONY: resolution
-resolution: build ## measure what slices do, and which differences are found, into docs/resolution.md; two hours
-	@$(IN_BENCHES) turns.effects --page docs/resolution.md
-	@$(IN_BENCHES) turns.targets --page docs/resolution.md
-	@$(IN_BENCHES) turns.targets --disturbed --page docs/resolution.md
-	@$(IN_BENCHES) turns.targets --alike --page docs/resolution.md
+resolution: build ## measure what slices do, and which differences are found, into docs/resolution.md; three hours
+	@$(IN_BENCHES) turns.effects --into $(ROWS)/resolution.json
+	@$(IN_BENCHES) turns.targets --into $(ROWS)/resolution.json
+	@$(IN_BENCHES) turns.targets --disturbed --into $(ROWS)/resolution.json
+	@$(IN_BENCHES) turns.targets --alike --into $(ROWS)/resolution.json
+	@mkdir -p results
+	$(BIN)/tinygram trust --against-lone --json results/against-lone.json
+	@$(IN_BENCHES) turns.alone results/against-lone.json --into $(ROWS)/resolution.json
+	@$(IN_BENCHES) published
 
 .PHONY: costs
 costs: build ## measure what calls, sleeps and writes cost here, for the simulation; half a minute

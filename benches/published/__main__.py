@@ -23,6 +23,8 @@ PAGES = {
     "real-programs": "docs/real-programs.md",
     "claims": "docs/claims.md",
     "scale": "docs/scale.md",
+    "resolution": "docs/resolution.md",
+    "measure-tls": "docs/how-to/measure-tls.md",
     "measure-over-a-network": "docs/how-to/measure-over-a-network.md",
 }
 """File of rows → the page that shows its tables."""

@@ -1,4 +1,4 @@
-"""How much each known way to fool oneself with slices comes to, into docs/resolution.md.
+"""How much each known way to fool oneself with slices comes to, for docs/resolution.md.
 
 Cases take turns in slices (docs/decisions/0023; here of 20 ms, though streams at a rate have
 shorter ones where nobody asks), and an idle connection, a cold cache or a
@@ -8,9 +8,8 @@ ratio, of rounds with fresh processes, with the interval that the bench gives it
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import count, pairwise
 from pathlib import Path
@@ -20,9 +19,13 @@ from unittest import mock
 
 from msgspec.structs import replace
 from pairs import SEED, show_environment
-from published.pages import fill
+from published import stored
+from published.stored import Cell, Column, Row
+from published.tables import in_words, lines_of
+from published.telling import asked_into, store
 from turns.cases import CONGESTION_CONTROL, ROUNDS, rounds, stream_cases
 
+from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.links import DEFAULT_BACKEND, parse_links, prepare
 from tinygram_bench.model.result import Case, Figure, Plan, Run
 from tinygram_bench.model.units import format_duration_ns
@@ -52,29 +55,49 @@ _SHORT_LINK = "rtt=1ms"
 _LONG_LINK = "rtt=20ms,bandwidth=100mbit"
 _LONG_SLICE_NS = 400_000_000
 """While the other case has such a slice, a connection rests for longer than its RTO."""
-Rows = list[tuple[str, ...]]
+_AWAKE = ("within-awake", "last-awake", "windows")
+"""The tables of cores that are kept awake: over links they always are."""
+Rows = list[tuple[Cell, ...]]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--page", type=Path)
-    page = parser.parse_args().page
+    into = asked_into(__doc__)
     prepare(parse_links([_SHORT_LINK, _LONG_LINK]), DEFAULT_BACKEND)
     show_environment(CONGESTION_CONTROL)
-    parts = []
-    for title, heads, rows in (
-        *(part(is_awake) for is_awake in (False, True) for part in (_within, _last)),
-        *(part() for part in (_over, _neighbours, _windows, _lengths)),
-    ):
-        table = _table(title, heads, rows())
-        print(f"\n{table}", flush=True)
-        parts.append(table)
-    if page is not None:
-        fill(page, "effects", "\n\n".join(parts))
+    for name, part in parts().items():
+        _tell(into, name, *part)
     return 0
 
 
 Part = tuple[str, tuple[str, ...], Callable[[], Rows]]
+"""A title, the heads of a table, and how its rows are measured."""
+
+
+def parts() -> Mapping[str, Part]:
+    """Each table of the page by its name there, in the order of the page."""
+    return {
+        "within-asleep": _within(is_awake=False),
+        "last-asleep": _last(is_awake=False),
+        "within-awake": _within(is_awake=True),
+        "last-awake": _last(is_awake=True),
+        "trend": _over(),
+        "neighbours": _neighbours(),
+        "windows": _windows(),
+        "slice-lengths": _lengths(),
+    }
+
+
+def _tell(
+    into: Path | None, name: str, title: str, heads: Sequence[str], measured: Callable[[], Rows]
+) -> None:
+    """Measure a table, print it, and store it where that is asked."""
+    first, *others = heads
+    columns = [Column(each, each, 3, is_text=True) for each in others]
+    rows = [Row(str(row[0]), dict(zip(others, row[1:], strict=True))) for row in measured()]
+    print(f"\n**{title}**\n\n{lines_of(first, columns, rows)}", flush=True)
+    # The environment is told as the cores were.
+    with cores_awake() if name in _AWAKE else nullcontext():
+        store(into, "turns.effects", name, first, columns, rows, CONGESTION_CONTROL)
 
 
 def _within(is_awake: bool) -> Part:
@@ -231,7 +254,8 @@ def _neighbours() -> Part:
                     "flat out" if rate_per_s is None else f"{rate_per_s:,.0f}/s",
                     figure,
                     f"{len(off)} of {len(figures)}",
-                    f"{way_of(cases[after])} after {way_of(cases[before])}: {_shown(most)}",
+                    f"{way_of(cases[after])} after {way_of(cases[before])}: "
+                    f"{in_words(_shown(most), 3)}",
                 )
             )
         return found
@@ -331,13 +355,8 @@ def _median(values: Sequence[float | None]) -> float:
     return median(value for value in values if value is not None)
 
 
-def _shown(ratio: Figure) -> str:
-    return f"{ratio.median:.3f} ({ratio.low:.3f}–{ratio.high:.3f})"
-
-
-def _table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join([f"**{title}**", "", *(f"| {' | '.join(line)} |" for line in lines)])
+def _shown(ratio: Figure) -> stored.Figure:
+    return stored.figure(ratio)
 
 
 if __name__ == "__main__":

@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
 from statistics import median
 
 from msgspec.structs import replace
 from pairs import SEED, show_environment
-from published.pages import fill, filled
+from published.stored import Column, Row
+from published.telling import store, take_into
 from turns.cases import BYTES, CONGESTION_CONTROL, ROUNDS, rounds, stream_cases
 from turns.disturbing import disturbed
 
@@ -85,15 +85,14 @@ def main() -> int:
         help="length of slices without a rate, on loopback",
     )
     parser.add_argument("--only", default="", help="part of the names of the loads to measure")
-    parser.add_argument("--page", type=Path)
+    take_into(parser)
     asked = parser.parse_args()
     part = (
         ", ".join(name for name in ("disturbed", "awake", "alike") if getattr(asked, name))
         or "idle"
     )
-    if asked.page is not None:
-        # Before the measurement: it exits where the page has no place for the table.
-        filled(asked.page.read_text(), part, "", asked.page)
+    if asked.into is not None and asked.awake:
+        parser.error("docs/resolution.md has no table of --awake: leave out --into")
     prepare(parse_links([_LINK, _LINE]), DEFAULT_BACKEND)
     with (
         disturbed() if asked.disturbed else nullcontext(),
@@ -103,31 +102,30 @@ def main() -> int:
             raise SystemExit("only root may keep the cores awake")
         show_environment(CONGESTION_CONTROL)
         print(part, flush=True)
+        heads: tuple[str, ...]
         if asked.alike:
-            table = _measured(
-                ("load", "figure", "shown, of", "cannot say", "allowed"),
-                asked,
-                _ALIKE_S,
-                _false,
-            )
+            heads = ("load", "figure", "shown, of", "cannot say", "allowed")
+            rows = _measured(heads, asked, _ALIKE_S, _false)
         else:
             heads = ("load", "figure", "beside itself", "half width", "planted", "found as")
-            table = _measured(heads, asked, _PAIR_S / 2 / _PAIR_ROUNDS, _found)
-    if asked.page is not None:
-        fill(asked.page, part, table)
-    return 0
+            rows = _measured(heads, asked, _PAIR_S / 2 / _PAIR_ROUNDS, _found)
+        first, *others = heads
+        columns = [Column(each, each, is_text=True) for each in others]
+        return store(asked.into, "turns.targets", part, first, columns, rows, CONGESTION_CONTROL)
 
 
-def _measured(heads: Sequence[str], asked: argparse.Namespace, seconds: float, rows: _Rows) -> str:
-    """The table, which is printed line by line as well."""
-    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
-    print("\n".join(lines), flush=True)
+def _measured(
+    heads: Sequence[str], asked: argparse.Namespace, seconds: float, rows: _Rows
+) -> list[Row]:
+    """The rows of the table, which is printed line by line as well."""
+    found: list[Row] = []
+    print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}", flush=True)
     for compared in _loads(seconds, asked.slice_ms * 10**6):
         if asked.only in compared.name:
             for row in rows(compared):
-                lines.append(f"| {' | '.join(row)} |")
-                print(lines[-1], flush=True)
-    return "\n".join(lines)
+                found.append(Row(row[0], dict(zip(heads[1:], row[1:], strict=True))))
+                print(f"| {' | '.join(row)} |", flush=True)
+    return found
 
 
 def _found(compared: _Compared) -> Iterator[Sequence[str]]:

@@ -90,6 +90,19 @@ def test_a_write_hands_over_one_message_or_by_io_uring_those_to_all(
 
 
 @pytest.mark.parametrize(("way", "count"), EACH)
+def test_an_event_loop_times_how_long_it_hands_publications_over(
+    flat_out: Done, paced: Done, way: str, count: int
+) -> None:
+    for done in (flat_out, paced):
+        counters = run_of(done, way, count)["counters"]
+        if way.startswith("native"):
+            assert "handing_over_ns" not in counters
+            continue
+        assert counters["handing_over_ns"] > 0
+        assert counters["start_delays_ns"] >= 0
+
+
+@pytest.mark.parametrize(("way", "count"), EACH)
 def test_each_case_of_a_load_has_slices(flat_out: Done, way: str, count: int) -> None:
     run = run_of(flat_out, way, count)
     slices = run["counters"]["slices"]

@@ -12,7 +12,7 @@ import pytest
 from tinygram_bench import _native
 from tinygram_bench.runs.slices import Slices
 from tinygram_bench.ways.many.ends import MOST_WAITING_BYTES, Ends
-from tinygram_bench.workloads.fanout.job import Job
+from tinygram_bench.workloads.fanout.job import Job, Times
 from tinygram_bench.workloads.fanout.order import Begin
 from tinygram_bench.workloads.fanout.publishing import event_loops
 
@@ -53,7 +53,7 @@ def released(*, begins_ns: int, burst: int = 1, message_bytes: int = 100) -> lis
     ends = Written()
 
     async def collect() -> list[list[int]]:
-        due = event_loops.due(job, begin, cast(Ends, ends))
+        due = event_loops.due(job, begin, cast(Ends, ends), Times(is_held=False))
         return [list(all_due_ns) async for all_due_ns in due]
 
     found = asyncio.run(collect())

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from tests.support.experiments import failed, result_of
+from tests.support.experiments import failed, histogram, result_of
 from tests.support.measured.sizes import measured
 from tests.support.plans.sizes import planned
 from tests.support.printed_report import answer_in, printed
 
 from tinygram_bench.model.parameters import SizesParameters
-from tinygram_bench.model.result import Case, Plan
+from tinygram_bench.model.result import Case, Plan, Run
+from tinygram_bench.report.workloads.sizes import sizes_document
 from tinygram_bench.statistics.figures.words import in_words
 from tinygram_bench.statistics.sizes_model import Model
 
@@ -119,6 +120,26 @@ def test_ways_are_set_against_the_one_that_was_named_first() -> None:
         "nodelay, setup and first data in one write, over loopback, against nodelay, setup and "
         "first data in 2 writes, over loopback: faster in 6 of 6 cells" in said
     )
+
+
+def test_each_cell_that_differs_says_why() -> None:
+    """Setup and data in one write: half of the time, and half of the segments."""
+    plan = planned(setup_writes=[2, 1], round_trips=[1])
+
+    def run(case: Case, number: int) -> Run:
+        is_joined = SizesParameters.of(case).setup_writes == 1
+        stages_us = {"connect": 10, "first_trip": 10, "transfer": 10}
+        stages_us |= {"total": 20} if is_joined else {"setup": 20, "total": 40}
+        histograms = {f"{name}_ns": histogram([us * 1_000] * 100) for name, us in stages_us.items()}
+        segments = 100 if is_joined else 200
+        counted: dict[str, int | None] = {"samples": 100, "data_segments": segments}
+        return Run(case.case_id, number, counted, histograms)
+
+    runs = [run(case, number) for number in range(plan.rounds) for case in plan.cases]
+    told = [each.text for each in sizes_document(result_of(plan, runs), published=False).reasons]
+    assert [text.partition(": ")[0] for text in told] == ["1 B × 1", "1 kB × 1", "1 MB × 1"]
+    assert ": the write of the setup saves 20.0 of 20.0 µs of median total time, " in told[0]
+    assert told[0].endswith("unexplained; 1.00 segments with data a sample instead of 2.00.")
 
 
 def test_too_few_rounds_to_compare_are_said() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from tests.support.experiments import swept, way
+from tests.support.plans.sizes import planned
 from tests.support.small_result import RESULT
 
 from tinygram_bench.model.result import Figure, Verdict
@@ -77,7 +78,7 @@ def test_a_hold_is_what_latency_costs() -> None:
     latency = account(50.0, 75.0, hold=(0.0, 23.0), pacer=(5.0, 5.0))
     text = sentence(pair(arrival=latency))
     assert text is not None
-    assert "holding costs 23.0 of 25.0 µs of mean latency, 2.00 µs (8%) unexplained." in text
+    assert "holding costs 23.0 of 25.0 µs of mean latency, 2.00 µs (8%) unexplained;" in text
 
 
 def test_a_wait_for_an_acknowledgement_is_told_as_a_share() -> None:
@@ -91,7 +92,7 @@ def test_a_wait_for_an_acknowledgement_is_told_as_a_share() -> None:
     )
     assert text is not None
     assert "waiting for an acknowledgement before sending saves 396 of 400 µs" in text
-    assert "; 1% of the time was a wait for an acknowledgement instead of 50%." in text
+    assert "; 1% of the time was a wait for an acknowledgement instead of 50%, " in text
 
 
 def test_counts_are_evidence_where_nothing_is_shown_of_times() -> None:
@@ -111,8 +112,8 @@ def test_counts_are_evidence_where_nothing_is_shown_of_times() -> None:
 
 def test_delayed_acknowledgements_and_switches_are_told_where_they_differ() -> None:
     known: dict[str, Any] = {
-        "baseline_evidence": replace(BEFORE, delayed_acks=900.0, switches=2_100.0),
-        "case_evidence": replace(AFTER, delayed_acks=0.2, switches=500.0),
+        "baseline_evidence": replace(NOTHING, delayed_acks=900.0, switches=2_100.0),
+        "case_evidence": replace(NOTHING, delayed_acks=0.2, switches=500.0),
     }
     text = sentence(pair(**known))
     assert text is not None
@@ -179,6 +180,40 @@ def test_calls_of_several_kinds_are_told_apart(monkeypatch: pytest.MonkeyPatch) 
     assert sorted(told) == ["Per-caller", "Per-request"]
 
 
+def test_writes_and_segments_are_told_where_no_cpu_time_is_accounted_for() -> None:
+    told = "0.026 writes a message instead of 1.00 and 0.026 segments with data a message instead"
+    assert told in str(sentence(pair()))
+    assert told not in str(sentence(pair(cpu=account(5.0, 1.9, writes=(3.2, 0.3)))))
+
+
+def test_cpu_time_that_was_not_taken_apart_is_told_as_a_whole() -> None:
+    text = sentence(pair(cpu=account(5.0, 1.9)))
+    assert text is not None
+    assert "the sender takes 3.10 µs of CPU time a message less, which was not taken apart" in text
+
+
+def test_the_stages_of_a_sample_are_told_of_the_median_that_the_verdict_is_on() -> None:
+    baseline, case = planned(
+        sizes_bytes=[100], round_trips=[1], setup_writes=[2, 1], strategies=["nodelay"]
+    ).cases
+    verdict = Verdict(baseline.case_id, case.case_id, "total_p50_us", exactly(0.9), "faster")
+    sample = account(37.0, 35.2, setup=(4.8, 0.0), first_trip=(17.0, 19.9), connect=(15.0, 15.0))
+    differs = pair(
+        verdicts=(verdict,),
+        arrival=sample,
+        baseline_evidence=replace(NOTHING, segments=2.0),
+        case_evidence=replace(NOTHING, segments=1.0),
+    )
+    text = sentence(replace(differs, baseline=baseline, case=case))
+    assert text == (
+        "nodelay with setup and data in one write has 0.900 × the median total time of nodelay "
+        "with setup and data in 2 writes: the write of the setup saves 4.80 of 1.80 µs of median "
+        "total time, the first round trip costs 2.90 µs, 0.10 µs (6%) unexplained; 1.00 segments "
+        "with data a sample instead of 2.00."
+    )
+
+
 def test_what_no_part_accounts_for_is_no_reason() -> None:
-    assert sentence(pair()) is None
-    assert sentence(pair(arrival=account(50.0, 75.0, hold=(0.0, 0.0)))) is None
+    nothing: dict[str, Any] = {"baseline_evidence": NOTHING, "case_evidence": NOTHING}
+    assert sentence(pair(**nothing)) is None
+    assert sentence(pair(arrival=account(50.0, 75.0, hold=(0.0, 0.0)), **nothing)) is None

@@ -148,6 +148,13 @@ def test_what_the_kernel_counts_of_a_network_is_of_no_case(both: tuple[Done, Don
         assert run["counters"]["cpu_ns"] > 0
 
 
+def test_the_servers_cpu_time_is_known_of_a_case_that_is_alone(both: tuple[Done, Done]) -> None:
+    together, alone = both
+    assert all("server_cpu_ns" not in run["counters"] for run in together.runs)
+    for run in alone.runs:
+        assert 0 < run["counters"]["server_cpu_ns"] < 10**10
+
+
 def test_of_many_cycles_the_medians_of_blocks_are_kept(command: Command) -> None:
     cells = ("--sizes", "1,2", "--round-trips", 0, "--rounds", 1, "--no-local")
     done = command.run(*cells, "--samples", 1_500)

@@ -1,11 +1,14 @@
-"""What `turns.effects` looks at: every message of a slice, those with it that settle."""
+"""What `turns.effects` and `turns.targets` look at, and where they store what they find."""
 
 from __future__ import annotations
 
+import sys
 from functools import partial
+from pathlib import Path
 
 import pytest
-from turns import effects
+from published import stored
+from turns import effects, targets
 from turns.cases import rounds, stream_cases
 
 
@@ -18,3 +21,39 @@ def test_latencies_of_slices_are_seen_whole_and_case_by_case(
     found = list(effects._slices_of_rounds(cases, is_awake=False))
     assert [case for case, _ in found] == cases
     assert [[len(each) for each in by_slice] for _, by_slice in found] == [[20] * 5] * 2
+
+
+def test_a_table_is_stored_under_its_name_on_the_page(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    ratio = stored.Figure(0.997, 0.91, 1.236)
+    effects._tell(path, "trend", "A title", ("way", "load", "ratio"), lambda: [("a", "b", ratio)])
+    table = stored.read(path).tables["trend"]
+    assert (table.bench, table.first) == ("python -m turns.effects", "way")
+    assert table.rows == [stored.Row("a", {"load": "b", "ratio": ratio})]
+    places = stored.read(stored.ROWS / "resolution.json").tables
+    assert effects.parts().keys() <= places.keys()
+    assert {"idle", "disturbed", "alike"} <= places.keys()
+
+
+def test_what_the_page_has_no_table_for_is_not_stored(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["targets", "--awake", "--into", "rows.json"])
+    with pytest.raises(SystemExit) as refused:
+        targets.main()
+    assert refused.value.code == 2
+    assert "docs/resolution.md has no table of --awake" in capsys.readouterr().err
+
+
+def test_a_load_without_planted_differences_has_rows_of_the_case_beside_itself(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "rows.json"
+    monkeypatch.setattr(targets, "_PAIR_ROUNDS", 1)
+    monkeypatch.setattr(targets, "_PAIR_S", 0.4)
+    arguments = ["--only", "native/nodelay flat out", "--into", str(path)]
+    monkeypatch.setattr(sys, "argv", ["targets", *arguments])
+    assert targets.main() == 0
+    rows = stored.read(path).tables["idle"].rows
+    assert {row.row for row in rows} == {"native/nodelay flat out"}
+    assert "throughput_per_s" in {row.figures["figure"] for row in rows}

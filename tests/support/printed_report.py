@@ -37,5 +37,6 @@ def row(text: str, label: str, table: str = "Throughput") -> str:
 
 
 def answer_in(text: str) -> str:
-    """The answer, which ends at the first empty line."""
-    return text.partition("The answer\n")[2].partition("\n\n")[0]
+    """The answer, which ends at the reasons, or else at the first empty line."""
+    answer = text.partition("The answer\n")[2].partition("\n\n")[0]
+    return answer.partition("\nWhy\n")[0]

@@ -9,7 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from tinygram_bench import load
+from tinygram_bench.model.result import Named
+from tinygram_bench.report.exports.pictures import pictures
+
 ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 sys.path.insert(0, str(ROOT / "benches"))
 
 from published.__main__ import PAGES, page_of, pages  # noqa: E402
@@ -43,6 +48,18 @@ def table(*rows: Row, columns: tuple[Column, ...] = (CELLS,)) -> Table:
 def test_each_page_is_what_its_stored_rows_make() -> None:
     stale = [page for page, made in pages() if made != (ROOT / page).read_text()]
     assert stale == [], "run `make figures`"
+
+
+def test_each_chart_is_what_its_stored_result_draws_and_a_page_shows_it() -> None:
+    shown = "".join(page.read_text() for page in (ROOT / "README.md", *DOCS.rglob("*.md")))
+    for result in sorted((ROOT / "results/published").glob("*.html")):
+        drawn = dict(pictures([Named(result.stem, load(result).stored)]))
+        kept = DOCS / "figures" / result.stem
+        assert drawn == {path.name: path.read_text() for path in kept.iterdir()}, (
+            "run `make figures`"
+        )
+        for name in drawn:
+            assert f"figures/{result.stem}/{name})" in shown
 
 
 def test_the_page_of_claims_names_each_command_and_each_section_that_is_measured() -> None:

@@ -48,6 +48,17 @@ _OF_RUNS: Mapping[str, Said] = {
         "from the start of the sender's process until it could send, less its wait for an order",
     ),
     "publications": ("publications", "of `fanout`, each to all subscribers"),
+    "start_delays_ns": (
+        "ns",
+        "of `fanout` on an event loop, all publications together: from when each was due until it "
+        "was begun",
+    ),
+    "handing_over_ns": (
+        "ns",
+        "of the same publications: from then until its writes to all had returned, or until the "
+        "iteration ended where the strategy holds it so long, without a rate with the wait for "
+        "transports that have too much",
+    ),
     "probe_cpu_ns": ("ns", "of CPU time that --probe took"),
     "throttled_periods": (
         "periods",
@@ -59,7 +70,8 @@ _OF_RUNS: Mapping[str, Said] = {
 _OF_PROCESSES: Mapping[str, Said] = {
     "cpu_ns": (
         "ns",
-        f"of CPU time of the sender, of a server under test, or of the clients; {_WHOLE_RUN}",
+        "of CPU time of the sender, of a server under test, or of the clients; of `sizes` of the "
+        f"client for the measured samples; {_WHOLE_RUN}",
     ),
     "voluntary_context_switches": (
         "switches",
@@ -217,7 +229,11 @@ _OF_RR: Mapping[str, Said] = {
     ),
     "connect_time_ns": ("ns", "of all connecting together"),
     "callers_time_ns": ("ns", "of all callers together, from the start to each one's end"),
-    "server_cpu_ns": ("ns", "of CPU time of the server, during the calls"),
+    "server_cpu_ns": (
+        "ns",
+        "of CPU time of the server, during the calls; of `sizes` for all its connections, those of "
+        "the samples in no figure with them, where a case was alone with its server",
+    ),
     "server_requests": (
         "requests",
         "that the server counted, the warm-up's and one before it with them",
@@ -267,7 +283,7 @@ _OF_ECHO: Mapping[str, Said] = {
     ),
 }
 _OF_SIZES: Mapping[str, Said] = {
-    "samples": ("samples", "of a local part"),
+    "samples": ("samples", "that were measured, of a cell or of a local part"),
     "first_sample_ns": (
         "ns",
         "of the first sample, which is in first_total_ns alone: of a process, or where samples "

@@ -23,7 +23,8 @@ from tinygram_bench.report.charts.chart import (
     tooltips,
 )
 from tinygram_bench.report.numbers import size
-from tinygram_bench.report.workloads.sizes import TOLERANCE_PERCENT, cell_name, way_name
+from tinygram_bench.report.workloads.sizes import TOLERANCE_PERCENT
+from tinygram_bench.report.workloads.sizes.names import cell_name, way_name
 from tinygram_bench.statistics.sizes_fits import Fit, fits_of
 from tinygram_bench.statistics.workloads.sizes import TIME
 

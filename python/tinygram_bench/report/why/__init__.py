@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
+from tinygram_bench.model.parameters import SizesParameters
 from tinygram_bench.model.result import Case, Result, Verdict
 from tinygram_bench.report.document import Reason
 from tinygram_bench.report.numbers import ratio
@@ -74,7 +75,15 @@ def _names(why: Why) -> str:
 
 
 def _name(case: Case, other: Case) -> str:
-    """The way; in `rr` only the strategy, where both have the rest in common."""
+    """The way; in `rr` only the strategy, where both have the rest in common.
+
+    Of `sizes` it is the strategy, with how the setup was written where the two differ in that.
+    """
+    if case.workload == "sizes":
+        writes = [SizesParameters.of(each).setup_writes for each in (case, other)]
+        how = "one write" if writes[0] == 1 else f"{writes[0]} writes"
+        is_alike = len({*writes}) == 1
+        return case.strategy if is_alike else f"{case.strategy} with setup and data in {how}"
     is_one_way = (case.runtime, case.implementation) == (other.runtime, other.implementation)
     if case.workload == "rr" and is_one_way:
         return case.strategy

@@ -11,6 +11,7 @@ from tinygram_bench.report.prose import joined
 from tinygram_bench.statistics.figures.words import in_words
 from tinygram_bench.statistics.verdicts.why.account import Account
 from tinygram_bench.statistics.verdicts.why.pairs import Why
+from tinygram_bench.statistics.verdicts.why.spent import arrival_figure
 from tinygram_bench.statistics.workloads import WORKLOADS
 
 _LEAST_SHARE = 0.03
@@ -47,13 +48,32 @@ _OF_ARRIVAL = {
     "server": _Subject("the server's CPU time"),
     "callers_core": _Subject("the callers' wait for a core when they wake up"),
     "server_core": _Subject("the server's wait for a core when it wakes up"),
+    "publication_delay": _Subject("beginning publications after they were due"),
+    "handing_over": _Subject("handing publications over to all subscribers"),
+    "connect": _Subject("connecting"),
+    "setup": _Subject("the write of the setup"),
+    "first_trip": _Subject("the first round trip"),
+    "next_trips": _Subject("the other round trips", True),
 }
+_WHOSE_CPU = {
+    "stream": "the sender",
+    "echo": "the server",
+    "fanout": "the publisher",
+    "sizes": "the client",
+}
+"""Workload → whose CPU time an account without parts is of."""
 
 
 def cpu_clause(why: Why) -> str | None:
     """`39 times fewer writes save 2.9 of 3.1 µs of CPU time a message; unexplained 0.1 µs (3 %)`"""
     if why.cpu is None:
         return None
+    if not why.cpu.parts:
+        us = why.cpu.difference.median
+        return (
+            f"{_WHOSE_CPU[why.case.workload]} takes {number(abs(us))} µs of CPU time a {_unit(why)}"
+            f" {'less' if us < 0 else 'more'}, which was not taken apart"
+        )
     subjects = {
         "writes": _writes(why),
         "waits": _Subject(
@@ -61,6 +81,8 @@ def cpu_clause(why: Why) -> str | None:
         ),
         "program": _Subject("the program between them"),
         "timing": _Subject("the timing of these"),
+        "client": _Subject("the client"),
+        "server": _Subject("the server"),
     }
     return _accounted(why.cpu, subjects, f"of CPU time a {_unit(why)}")
 
@@ -69,8 +91,8 @@ def arrival_clause(why: Why) -> str | None:
     """`holding costs 23 of 25 µs of mean latency`, with waits in the kernel where known."""
     if why.arrival is None or not why.arrival.parts:
         return None
-    figure = f"{WORKLOADS[why.case.workload].time}_mean_us"
-    return _accounted(why.arrival, _OF_ARRIVAL, f"of {in_words(figure)}")
+    figure = in_words(arrival_figure(why.case.workload))
+    return _accounted(why.arrival, _OF_ARRIVAL, f"of {figure}")
 
 
 def evidence_clause(why: Why) -> str | None:
@@ -91,6 +113,12 @@ def evidence_clause(why: Why) -> str | None:
         ),
     )
     one = _unit(why)
+    # Where CPU time is accounted for, its clause has what was written.
+    is_told = why.cpu is not None and "writes" in why.cpu.parts
+    written = (
+        (f"writes a {one}", after.writes, before.writes),
+        (f"segments with data a {one}", after.segments, before.segments),
+    )
     counts = (
         (f"delayed acknowledgements a thousand {one}s", after.delayed_acks, before.delayed_acks),
         # How often threads are put on a core depends on what else the host does, as times do.
@@ -107,15 +135,20 @@ def evidence_clause(why: Why) -> str | None:
     ]
     said += [
         f"{number(first)} {what} instead of {number(second)}"
-        for what, first, second in counts
+        for what, first, second in (() if is_told else written)
         if first is not None and second is not None and _differ(first, second)
+    ]
+    said += [
+        f"{number(first)} {what} instead of {number(second)}"
+        for what, first, second in counts
+        if first is not None and second is not None and _differ(first, second, _LEAST_COUNT)
     ]
     return joined(said) if said else None
 
 
-def _differ(first: float, second: float) -> bool:
-    """Whether one count is so much more than the other that it is worth a word."""
-    return max(first, second) >= _LEAST_COUNT and max(first, second) > _ALIKE * min(first, second)
+def _differ(first: float, second: float, least: float = 0.0) -> bool:
+    """Whether one count is so much more than the other, and than `least`, that it is told."""
+    return max(first, second) >= least and max(first, second) > _ALIKE * min(first, second)
 
 
 def _accounted(account: Account, subjects: Mapping[str, _Subject], what: str) -> str | None:

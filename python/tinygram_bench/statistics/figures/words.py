@@ -19,6 +19,7 @@ _SAMPLED = {
     "transfer": "transfer time",
     "total": "total time",
     "part": "time of a round trip's part",
+    "last": "time to the last subscriber",
 }
 _COUNTED = {
     "cpu_s_per_million": "CPU time per million messages",

@@ -196,6 +196,7 @@ WORKLOADS: Mapping[str, Workload] = {
         pairs=sizes.compared_pairs,
         side_by_side=sizes.side_by_side,
         computed=sizes.computed_figures,
+        unit="samples",
         modelled=(
             "model_setup_us",
             "model_latency_us",

@@ -45,6 +45,8 @@ class Job:
         self._before = _Used(None)
         self._counters: dict[str, int | None] = {}
         self._publications = 0
+        self.times: Times | None = None
+        """For a publisher that times when its publications are handed over."""
 
     def watch_writes(self) -> None:
         """Count the writes to all connections, through whichever descriptor each has by now."""
@@ -83,6 +85,7 @@ class Job:
         return Report(
             self._publications,
             self._counters
+            | ({} if self.times is None else self.times.counters)
             | {
                 # Connections that are made at a time wait for each other.
                 "connect_ns": sum(connects_ns) // len(connects_ns) if is_in_turn else None,
@@ -90,6 +93,39 @@ class Job:
                 "startup_ns": self._startup_ns,
             },
         )
+
+
+class Times:
+    """How long publications wait to be begun, and take until they are handed over to all.
+
+    `is_held`: the strategy holds them back until their iteration ends; otherwise each is handed
+    over when its writes have returned.
+    """
+
+    def __init__(self, *, is_held: bool) -> None:
+        self._is_held = is_held
+        self._begun_ns = self._delays_ns = self._handing_over_ns = 0
+        self._count = 0
+
+    def begin(self, all_due_ns: Sequence[int]) -> None:
+        """Begin an iteration, with the publications that were due at these times."""
+        self._begun_ns, self._count = time.monotonic_ns(), len(all_due_ns)
+        self._delays_ns += self._count * self._begun_ns - sum(all_due_ns)
+
+    def wrote(self, count: int) -> None:
+        """Say that so many of them have been written to all."""
+        if not self._is_held:
+            self._handing_over_ns += count * (time.monotonic_ns() - self._begun_ns)
+
+    def end(self) -> None:
+        """End the iteration."""
+        if self._is_held:
+            self._handing_over_ns += self._count * (time.monotonic_ns() - self._begun_ns)
+
+    @property
+    def counters(self) -> dict[str, int | None]:
+        """Of all publications together, in ns."""
+        return {"start_delays_ns": self._delays_ns, "handing_over_ns": self._handing_over_ns}
 
 
 class _Used:

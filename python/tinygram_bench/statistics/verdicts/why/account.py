@@ -12,10 +12,14 @@ from tinygram_bench.statistics.figures.intervals import figure_of
 
 
 class Spent(Struct, frozen=True):
-    """What one run spent on a message or a call, in µs: in all, and the parts that are known."""
+    """What one run spent on a message, call or sample, in µs: in all, and the parts that are known.
+
+    `cycles_us`: where single samples of several cases alternate, in all in each cycle.
+    """
 
     total_us: float
     parts_us: Mapping[str, float]
+    cycles_us: tuple[float, ...] = ()
 
 
 class Part(Struct, frozen=True):
@@ -27,7 +31,7 @@ class Part(Struct, frozen=True):
 
 
 class Account(Struct, frozen=True):
-    """Case − baseline, in µs per message or call; each figure from the rounds that both have.
+    """Case − baseline, in µs per message, call or sample, from the rounds that both have.
 
     `baseline_us` and `case_us`: the medians of these rounds, in all. `unexplained`: what the parts
     leave over; its median and those of the parts add up to the difference's.
@@ -62,7 +66,7 @@ def account(
     if not rounds:
         return None
     pairs = [(baseline[number], case[number]) for number in rounds]
-    differences = [after.total_us - before.total_us for before, after in pairs]
+    differences = [_difference_us(before, after) for before, after in pairs]
     difference = figure_of(differences, looks)
     if difference.low <= 0 <= difference.high:
         return None
@@ -89,6 +93,14 @@ def account(
         # Medians do not add up by themselves: the rest is what is left of them.
         unexplained=Figure(left, min(left, rest.low), max(left, rest.high)),
     )
+
+
+def _difference_us(before: Spent, after: Spent) -> float:
+    """case − baseline of a round: cycle by cycle where samples alternate, as verdicts have it."""
+    if before.cycles_us and len(before.cycles_us) == len(after.cycles_us):
+        cycles = zip(before.cycles_us, after.cycles_us, strict=True)
+        return median(above - below for below, above in cycles)
+    return after.total_us - before.total_us
 
 
 def _part(values_us: Sequence[tuple[float, float]], looks: int) -> Part:

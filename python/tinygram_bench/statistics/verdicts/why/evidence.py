@@ -10,14 +10,15 @@ from msgspec import Struct
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.statistics.verdicts.why.spent import arrival_spent
 from tinygram_bench.statistics.workloads import WORKLOADS
+from tinygram_bench.statistics.workloads.loads import alternates
 
 
 class Evidence(Struct, frozen=True):
     """Medians over the rounds; None where a count is not known in each of them.
 
-    Per message, or call: `writes`, `waits`, `segments` with data. Shares: `unsent_time`, of the
-    time until an arrival, for which bytes waited in the kernel to be sent; `unsent_samples`, of the
-    samples in which the kernel held bytes that it had not sent; `unsent_writes`, of the writes
+    Per message, call or sample: `writes`, `waits`, `segments` with data. Shares: `unsent_time`, of
+    the time until an arrival, for which bytes waited in the kernel to be sent; `unsent_samples`, of
+    the samples in which the kernel held bytes that it had not sent; `unsent_writes`, of the writes
     after which the kernel held such bytes; of the segments with data that the near host sent over a
     link, those that left `after_arrival`, within 0.1 ms after a packet came in, and those that left
     `alone`, when all data before had been acknowledged. Per thousand messages: `delayed_acks`, and
@@ -39,13 +40,17 @@ class Evidence(Struct, frozen=True):
 def evidence_of(case: Case, runs: Sequence[Run]) -> Evidence:
     """What was counted of a case; `runs`: its good runs."""
     unit = WORKLOADS[case.workload].unit
+    # The kernel counts for all connections of a run; of `sizes` some are in no figure.
+    every = "server_connections" if case.workload == "sizes" else unit
 
     def share(top: str, bottom: str, scale: float = 1.0) -> float | None:
         return _median(runs, lambda run: _quotient(run, top, bottom, scale))
 
     of_link = "link_near_to_far_data_packets"
-    # The link watches what the near host sends: in reverse that is not the sender's.
-    is_watched = getattr(case.parameters, "direction", "forward") == "forward"
+    # The link watches what the near host sends: in reverse that is not the sender's, and of samples
+    # that alternate it is all cases'.
+    is_forward = getattr(case.parameters, "direction", "forward") == "forward"
+    is_watched = is_forward and not alternates(case)
     return Evidence(
         writes=share("writes", unit),
         waits=share("waits", unit),
@@ -57,7 +62,7 @@ def evidence_of(case: Case, runs: Sequence[Run]) -> Evidence:
         alone=share("link_near_to_far_data_alone", of_link) if is_watched else None,
         delayed_acks=share(
             "kernel_DelayedACKs" if case.parameters.slice_ns is None else "sliced_delayed_acks",
-            unit,
+            every,
             1e3,
         ),
         switches=share("sliced_context_switches", unit, 1e3),

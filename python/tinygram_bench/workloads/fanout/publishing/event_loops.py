@@ -17,10 +17,12 @@ from tinygram_bench import _native
 from tinygram_bench.loads.source import BURST_MESSAGES
 from tinygram_bench.ways.event_loops import loop_factory
 from tinygram_bench.ways.many.ends import MOST_WAITING_BYTES, End, Ends
-from tinygram_bench.workloads.fanout.job import Job
+from tinygram_bench.workloads.fanout.job import Job, Times
 from tinygram_bench.workloads.fanout.order import WARM_UP, Begin
 
 Write = Callable[[bytes], None]
+_AT_ONCE = ("nodelay", "nagle")
+"""The library's strategies that write each message at once."""
 
 
 def publish(job: Job) -> None:
@@ -91,7 +93,10 @@ async def _publish(job: Job) -> None:
     begin = job.warmed_up(took_ns)
     number = WARM_UP
     is_joined = order.implementation == "stdlib" and order.strategy.name == "tick"
-    async for all_due_ns in due(job, begin, ends):
+    is_held = order.implementation == "tinygram" and order.strategy.name not in _AT_ONCE
+    job.times = times = Times(is_held=is_held)
+    async for all_due_ns in due(job, begin, ends, times):
+        times.begin(all_due_ns)
         messages = [
             publications.message(each, due_ns) for each, due_ns in enumerate(all_due_ns, number)
         ]
@@ -99,6 +104,7 @@ async def _publish(job: Job) -> None:
         for message in [b"".join(messages)] if is_joined else messages:
             for write in writes:
                 write(message)
+            times.wrote(len(messages) if is_joined else 1)
     await ends.emptied(order.patience_ns)
     job.published(number - WARM_UP)
     await ends.close()
@@ -117,12 +123,13 @@ async def _connected(job: Job, ends: Ends, number: int, sock: socket.socket) -> 
     return transport.write
 
 
-async def due(job: Job, begin: Begin, ends: Ends) -> AsyncIterator[Sequence[int]]:
+async def due(job: Job, begin: Begin, ends: Ends, times: Times) -> AsyncIterator[Sequence[int]]:
     """Yields when the publications of each iteration are due, in ns of CLOCK_MONOTONIC.
 
     With a pace, these are all whose time has come: where a pass over all connections takes longer
     than the time between two publications, there are several. Without one, they are a burst, as
-    soon as those before were handed over, in the open part of each slice.
+    soon as those before were handed over, in the open part of each slice. `times` is told when an
+    iteration has ended.
     """
     order, slices = job.order, begin.slices
     alarm = _Alarm()
@@ -140,6 +147,7 @@ async def due(job: Job, begin: Begin, ends: Ends) -> AsyncIterator[Sequence[int]
             end = bisect_right(all_due_ns, time.monotonic_ns(), first, end)
             yield all_due_ns[first:end]
             await ends.written()
+            times.end()
             first = end
         await ends.handed_over(order.patience_ns)
     else:
@@ -149,4 +157,5 @@ async def due(job: Job, begin: Begin, ends: Ends) -> AsyncIterator[Sequence[int]
             while (now_ns := time.monotonic_ns()) < begin_ns + slices.open_ns:
                 yield [now_ns] * order.burst
                 await ends.handed_over(order.patience_ns)
+                times.end()
     alarm.close()

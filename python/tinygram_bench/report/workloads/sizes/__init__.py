@@ -6,9 +6,10 @@ It also tells whether the model holds, and what it predicts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from tinygram_bench.model.parameters import SizesParameters
-from tinygram_bench.model.result import Case, Figure, Result, Summary, Verdict, Warning
+from tinygram_bench.model.result import Case, Figure, Result, Summary, Warning
 from tinygram_bench.report.document import (
     Document,
     Note,
@@ -23,8 +24,6 @@ from tinygram_bench.report.numbers import (
     median,
     median_of,
     number,
-    ratio,
-    ratio_interval,
     size,
     span,
 )
@@ -32,10 +31,18 @@ from tinygram_bench.report.prose import confidence, first_of
 from tinygram_bench.report.published.sizes import published_table
 from tinygram_bench.report.surroundings import link_tables, surroundings_of
 from tinygram_bench.report.table import Column, Row, Table
+from tinygram_bench.report.why import reasons_of
+from tinygram_bench.report.workloads.sizes.names import (
+    brief_ways,
+    cell_among,
+    cell_name,
+    way_name,
+)
+from tinygram_bench.report.workloads.sizes.ways import most_different, on_ways
 from tinygram_bench.statistics.sizes_fits import Fit, fits_of, local_parts
 from tinygram_bench.statistics.verdicts.doubts import MIN_PAIRED_ROUNDS
 from tinygram_bench.statistics.workloads.loads import alternates
-from tinygram_bench.statistics.workloads.sizes import TIME, is_exchange
+from tinygram_bench.statistics.workloads.sizes import TIME
 
 TOLERANCE_PERCENT = 10.0
 """The model holds for a cell that is no further from it than this."""
@@ -78,7 +85,12 @@ def sizes_document(result: Result, published: bool) -> Document:
     )
     answer = _closing_sentences(result, fits, local_parts(result.plan, result.runs))
     return Document(
-        answer, (Section(tables=tables),), _notes_of(result), (), surroundings_of(result)
+        answer,
+        (Section(tables=tables),),
+        _notes_of(result),
+        (),
+        surroundings_of(result),
+        reasons_of(result, most_different(result), partial(cell_among, result)),
     )
 
 
@@ -87,7 +99,7 @@ def _closing_sentences(
 ) -> tuple[str, ...]:
     """Two sentences for each way, then how the ways compare, then the local parts."""
     said = [sentence for fit in fits for sentence in _on_fit(fit)]
-    said += _on_ways(result)
+    said += on_ways(result)
     said += _on_parts(parts)
     return tuple(said) or ("Nothing was measured.",)
 
@@ -98,12 +110,7 @@ def _notes_of(result: Result) -> tuple[Note, ...]:
     Two modes are told only of figures on which the answer rests; for the probe's CPU time, the
     first cell's share stands for all.
     """
-    links = {case.link for case in result.plan.cases if is_exchange(case)}
-
-    def named(case: Case) -> str:
-        is_named = len(links) > 1 and is_exchange(case)
-        return f"{cell_name(case)} over {case.link}" if is_named else cell_name(case)
-
+    named = partial(cell_among, result)
     notes = [
         unavailable_note(named(absent.case), absent.reason) for absent in result.plan.unavailable
     ]
@@ -213,36 +220,6 @@ def _described(residuals: Sequence[tuple[Case, Figure]]) -> str:
     return first_of(told, MAX_NAMED)
 
 
-def _on_ways(result: Result) -> list[str]:
-    """How each way compares with the first one: the cells that differ most, and doubts."""
-    cases = {case.case_id: case for case in result.plan.cases}
-    found: dict[tuple[str, str], list[Verdict]] = {}
-    for verdict in result.verdicts:
-        case, baseline = cases[verdict.case_id], cases[verdict.baseline_case_id]
-        found.setdefault((way_name(case), way_name(baseline)), []).append(verdict)
-    sentences = []
-    for (name, baseline_name), verdicts in found.items():
-        parts = []
-        for word in ("slower", "faster"):
-            those = [each for each in verdicts if each.verdict == word]
-            if those:
-                most = max(those, key=lambda each: abs(each.ratio.median - 1) if each.ratio else 0)
-                assert most.ratio is not None
-                parts.append(
-                    f"{word} in {len(those)} of {len(verdicts)} cells, most at "
-                    f"{cell_name(cases[most.case_id])}: {ratio(most.ratio.median)} × "
-                    f"({ratio_interval(most.ratio)})"
-                )
-        doubts = [each for each in verdicts if each.verdict == "cannot_say"]
-        if doubts:
-            parts.append(
-                f"it cannot be said of {len(doubts)} of {len(verdicts)} cells: {doubts[0].reason}"
-            )
-        what = "; ".join(parts) or f"no difference shown in {len(verdicts)} cells"
-        sentences.append(f"{name}, against {baseline_name}: {what}.")
-    return sentences
-
-
 def _on_parts(parts: Mapping[str, Figure | None]) -> list[str]:
     calls, stack = parts.get("system calls"), parts.get("stack")
     if calls is None or stack is None:
@@ -299,7 +276,7 @@ def _model_table(fits: Sequence[Fit]) -> Table:
         Column("90 % of\nMB/s at", 4),
     )
     rows = []
-    for fit, name in zip(fits, _brief_ways([fit.cases[0] for fit in fits]), strict=True):
+    for fit, name in zip(fits, brief_ways([fit.cases[0] for fit in fits]), strict=True):
         figures = fit.figures()
         cells = [name]
         for figure in ("model_setup_us", "model_latency_us", "model_mb_per_s"):
@@ -317,7 +294,7 @@ def _prediction_table(result: Result, fits: Sequence[Fit]) -> Table:
     columns = (Column("size ×\nround trips"), Column("way"), Column("µs"), Column("low–high"))
     rows = [
         Row((f"{size(wanted)} × {trips}", name, median(found), span(found)))
-        for fit, name in zip(fits, _brief_ways([fit.cases[0] for fit in fits]), strict=True)
+        for fit, name in zip(fits, brief_ways([fit.cases[0] for fit in fits]), strict=True)
         for wanted in _predicted_bytes(result)
         for trips in _round_trips(fit)
         for found in [fit.predicted_us(wanted, trips)]
@@ -353,33 +330,3 @@ def _round_trips(fit: Fit) -> list[int]:
 
 def _size(figure: Figure | None) -> str:
     return UNKNOWN if figure is None else size(figure.median)
-
-
-def cell_name(case: Case) -> str:
-    """`100 kB × 2`: the size and the round trips; for a local part its name."""
-    part = SizesParameters.of(case).part
-    if part is not None:
-        return f"local {part.replace('-', ' ')}"
-    return f"{size(case.message_bytes.max)} × {SizesParameters.of(case).round_trips}"
-
-
-def way_name(case: Case) -> str:
-    """`nodelay, setup and first data in 2 writes, over loopback`."""
-    server = SizesParameters.of(case).server_address
-    to = "" if server is None else f", server {server}"
-    return f"{case.strategy}, setup and first data in {_writes(case)}{to}, over {case.link}"
-
-
-def _brief_ways(cases: Sequence[Case]) -> list[str]:
-    """Names of the cases' ways: the strategy, and what else tells them apart: `nagle, 2 writes`."""
-    others = [(_writes(case), f"over {case.link}") for case in cases]
-    distinct = [at for at in range(2) if len({words[at] for words in others}) > 1]
-    return [
-        ", ".join((case.strategy, *(words[at] for at in distinct)))
-        for case, words in zip(cases, others, strict=True)
-    ]
-
-
-def _writes(case: Case) -> str:
-    writes = SizesParameters.of(case).setup_writes
-    return "one write" if writes == 1 else f"{writes} writes"

@@ -1,0 +1,50 @@
+"""What `over_tls` stores of a table: the page's columns, and ratios over TLS."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import over_tls
+import pytest
+from msgspec.structs import replace
+from published.stored import ROWS, Figure, read
+
+TABLES = {each.name: each for each in over_tls.TABLES}
+
+
+def test_a_stream_is_told_with_and_without_tls(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "rows.json"
+    ways = ("loop/nodelay", "loop/coalesce:10us")
+    asked = replace(TABLES["streams"], ways=ways, ratios=(ways[::-1],))
+    over_tls.tell(asked, path, rounds=1, duration_ns=100_000_000)
+    stored = read(path).tables
+    each, joined = stored["streams"].rows
+    assert [each.row, joined.row] == ["`loop/nodelay`", "`loop/coalesce:10us`"]
+    assert each.figures["records"] == Figure(1)
+    assert each.figures["wire_bytes"] == Figure(122)
+    of_joined = joined.figures["records"]
+    assert isinstance(of_joined, Figure)
+    assert of_joined.median < 1
+    assert each.figures.keys() == {column.figure for column in stored["streams"].columns}
+    (ratio,) = stored["streams-ratios"].rows
+    assert ratio.row == "`loop/coalesce:10us` ÷ `loop/nodelay`"
+    assert "streams-ratios" in capsys.readouterr().out
+
+
+def test_an_echo_server_is_named_as_it_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    ways = ("asyncio/protocol", "threads/recv")
+    asked = replace(TABLES["echoes"], ways=ways, ratios=(ways,))
+    over_tls.tell(asked, path, rounds=1, duration_ns=100_000_000)
+    assert [row.row for row in read(path).tables["echoes"].rows] == [f"`{way}`" for way in ways]
+
+
+def test_the_page_has_a_place_for_each_table() -> None:
+    names = {
+        name
+        for table in over_tls.TABLES
+        for name in (table.name, *([f"{table.name}-ratios"] if table.ratios else []))
+    }
+    assert names <= read(ROWS / "measure-tls.json").tables.keys()
