@@ -19,7 +19,7 @@ from tests.hosts.namespaces.apart import PLANTED_S, Apart, apart, needs_two_host
 from tinygram_bench.hosts import far_host
 from tinygram_bench.hosts.address import parse_server
 from tinygram_bench.hosts.clock import Clock
-from tinygram_bench.hosts.difference import Difference
+from tinygram_bench.hosts.difference import Followed
 from tinygram_bench.hosts.far_host import FarHost
 
 PLANTED_NS = PLANTED_S * 10**9
@@ -61,9 +61,9 @@ def slowly(host: str, port: int, there_s: float, back_s: float) -> Iterator[int]
 
 def seen(
     two: Apart, there_s: float, back_s: float, monkeypatch: pytest.MonkeyPatch
-) -> tuple[Difference, int, int]:
+) -> tuple[Followed, int, int]:
     """What is made of the far clock over such a way; in ns, the shortest round trip, and by how
-    much it is wrong between two looks: beyond them the line goes on with how these strayed.
+    much it is wrong between two looks.
     """
 
     for name, value in two.environment.items():
@@ -79,13 +79,13 @@ def seen(
             host.clock.look()
             between_ns = time.monotonic_ns()
             host.clock.look()
-            found, round_trip_ns = host.clock.difference(), host.clock.round_trip_ns
+            found, round_trip_ns = host.clock.followed(between_ns), host.clock.round_trip_ns
             wrong_ns = wrong_by_ns(found, between_ns)
     return found, round_trip_ns, wrong_ns
 
 
-def wrong_by_ns(found: Difference, at_ns: int) -> int:
-    """How far the line is from the truth, at a time of the near clock."""
+def wrong_by_ns(found: Followed, at_ns: int) -> int:
+    """How far the difference is from the truth, at a time of the near clock."""
     return at_ns - found.near_ns(at_ns + PLANTED_NS)
 
 
