@@ -17,7 +17,7 @@ in each result: they were not wrong alike. Where that alone hides a change, it c
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from math import exp, inf, log, sqrt
+from math import exp, log, sqrt
 from statistics import fmean, variance
 
 from msgspec import Struct
@@ -27,8 +27,8 @@ from tinygram_bench.statistics.changes.change import Change
 from tinygram_bench.statistics.changes.student import quantile
 from tinygram_bench.statistics.figures.runs import is_higher_better
 from tinygram_bench.statistics.figures.samples import Sample, samples_of
-from tinygram_bench.statistics.figures.words import in_words
-from tinygram_bench.statistics.one_way import BOUND, is_of_two_clocks
+from tinygram_bench.statistics.figures.words import in_words, rounded_up
+from tinygram_bench.statistics.one_way import BOUND, is_of_two_clocks, with_own_errors
 from tinygram_bench.statistics.verdicts.doubts import MIN_PAIRED_ROUNDS, barring
 from tinygram_bench.statistics.workloads.loads import Load, is_faulty, turns_of
 
@@ -54,6 +54,11 @@ class _Sides(Struct, frozen=True):
     @property
     def has_enough(self) -> bool:
         return min(len(self.before), len(self.after)) >= MIN_PAIRED_ROUNDS
+
+    @property
+    def middles(self) -> tuple[float, float]:
+        """The geometric means, before and after."""
+        return exp(fmean(self.before.values())), exp(fmean(self.after.values()))
 
 
 def time_changes(before: Result, after: Result, cases: Sequence[Case]) -> tuple[Change, ...]:
@@ -144,12 +149,12 @@ def _change(
                 "host did between the results cannot be told from a change; measure another way "
                 "beside it"
             )
-        alone, ratio = ratio, _with_clocks(ratio, own)
+        alone, ratio = ratio, with_own_errors(ratio, own.middles, own.bounds_us)
         if reason is None and _is_shown(alone) and not _is_shown(ratio):
-            of_before, of_after = own.bounds_us
+            of_before, of_after = map(rounded_up, own.bounds_us)
             reason = (
-                f"the clocks of the two hosts may be wrong by {of_before:.1f} µs before and "
-                f"{of_after:.1f} µs after, which may be all that changed"
+                f"the clocks of the two hosts may be wrong by {of_before} µs before and "
+                f"{of_after} µs after, which may be all that changed"
             )
     return Change(
         case=case,
@@ -182,17 +187,6 @@ def _interval(sides: _Sides, missed: float) -> Figure:
     middle = fmean(after) - fmean(before)
     half = quantile(missed, freedom) * sqrt(sum(errors))
     return Figure(exp(middle), exp(middle - half), exp(middle + half))
-
-
-def _with_clocks(ratio: Figure, own: _Sides) -> Figure:
-    """The interval with what the clocks may be wrong by, before and after, in either direction."""
-    before, after = (
-        bound_us / exp(fmean(logs.values()))
-        for bound_us, logs in zip(own.bounds_us, (own.before, own.after), strict=True)
-    )
-    low = ratio.low * max(0.0, 1 - after) / (1 + before)
-    high = ratio.high * (1 + after) / (1 - before) if before < 1 else inf
-    return Figure(ratio.median, low, high)
 
 
 def _is_shown(ratio: Figure) -> bool:
