@@ -217,7 +217,7 @@ def test_the_table_of_a_sweep_has_half_the_round_trip_in_their_place() -> None:
     (note,) = (each for each in table.notes if each.startswith("rtt/2"))
     assert "may be wrong by 3.0 µs, more than a fifth of the p99 latency" in note
     known = document_of(swept_between(1, 100), published=False).sections[0].tables[0]
-    assert known.notes == ()
+    assert not any(each.startswith("rtt/2") for each in known.notes)
 
 
 def test_a_limit_is_not_surely_kept_to_above_a_point_that_they_do_not_know() -> None:
@@ -249,7 +249,7 @@ def test_a_host_of_a_cluster_has_no_latency_that_its_clocks_do_not_know() -> Non
         parts = tuple(part(f"host {bound_us}", bound_us) for bound_us in bounds_us)
         run = replace(paced_run(CASES[0], 0, LATENCY_US), hosts=parts)
         (table,) = part_tables(replace(measured(None), runs=(run,)), {CASES[0].case_id: "nodelay"})
-        return [row.cells[-3:] for row in table.rows], table.notes
+        return [row.cells[-4:-1] for row in table.rows], table.notes
 
     cells, (note,) = shown(19, 30)
     assert cells == [("100", "200", "900"), ("–", "200", "900")]
