@@ -18,7 +18,7 @@ import time
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import pairwise
 from statistics import linear_regression
@@ -36,7 +36,7 @@ _TRIPS = 64
 """The most round trips of a look; the shortest one counts."""
 FEWEST_TRIPS = 4
 _MOST_TIMES_SHORTEST = 1.25
-"""A look in between whose round trip is this many times the shortest one says too little."""
+"""A look in between is slow where its round trip is more than this many times the shortest one."""
 _ALONE_EVERY_S = 1.0
 """How often the clock is looked at while a case runs alone."""
 _ALONE_LOOKS = 256
@@ -87,11 +87,11 @@ def difference(looks: Sequence[Look]) -> Difference:
     return Difference(since_ns, base_ns + round(at_first_ns), rate, bound_ns)
 
 
-def followed(looks: Sequence[Look], since_ns: int) -> Followed:
+def followed(looks: Sequence[Look], since_ns: int, slow: Iterable[Look] = ()) -> Followed:
     """The way from look to look, from the last one before `since_ns` on.
 
-    Earlier ones count for how far the clock may have strayed from it. Raises RunError where a clock
-    has jumped.
+    Earlier ones count for how far the clock may have strayed from it, and `slow` ones where the way
+    is none that they can have seen. Raises RunError where a clock has jumped.
     """
     from_look = max(0, bisect_right(looks, since_ns, key=lambda each: each.at_ns) - 1)
     own = looks[from_look:]
@@ -102,7 +102,23 @@ def followed(looks: Sequence[Look], since_ns: int) -> Followed:
         for here, next_ in pairwise(own)
         for rate in [max(-_MOST_RATE, min(_rate(here, next_), _MOST_RATE))]
     ]
-    return Followed(lines or [Difference(own[0].at_ns, own[0].offset_ns, 0.0, bound_ns)])
+    lines = lines or [Difference(own[0].at_ns, own[0].offset_ns, 0.0, bound_ns)]
+    return Followed(lines, _contradicted_ns(Followed(lines), own, slow))
+
+
+def _contradicted_ns(found: Followed, own: Sequence[Look], slow: Iterable[Look]) -> int:
+    """By how much more the way from look to look may be wrong where slow looks contradict it."""
+    within = [look for look in slow if own[0].at_ns < look.at_ns < own[-1].at_ns]
+    strays_ns = (abs(found.far_ns(look.at_ns) - look.at_ns - look.offset_ns) for look in within)
+    wrong_ns = [
+        stray_ns + look.round_trip_ns / 2
+        for stray_ns, look in zip(strays_ns, within, strict=True)
+        if stray_ns > look.round_trip_ns / 2
+    ]
+    if not wrong_ns:
+        return 0
+    between_ns = max(_strayed_ns(sorted([*own, *within])))
+    return max(0, round(max(wrong_ns) + between_ns) + 1 - found.bound_ns)
 
 
 def _unless_jumped(looks: Sequence[Look]) -> list[float]:
@@ -158,6 +174,8 @@ class Clock:
     def __init__(self, host: str, port: int, token: bytes) -> None:
         """Raises RunError."""
         self._looks: deque[Look] = deque(maxlen=_MOST_LOOKS)
+        self._slow: deque[Look] = deque(maxlen=_MOST_LOOKS)
+        """Looks in between whose round trips took too long to convert times by them."""
         self._looked_ns = 0
         self._jump: tuple[int, RunError] | None = None
         """The last jump: the time of the look before which it happened, and its error."""
@@ -209,8 +227,8 @@ class Clock:
     def look_between(self, until_ns: int) -> None:
         """Look once more while cases run, with round trips that are likely to end by `until_ns`.
 
-        It tells of no failure: the look after the run does. A look whose round trips all took long
-        is not kept.
+        It tells of no failure: the look after the run does. Where all round trips took long, it
+        only counts where it contradicts what the other looks say.
         """
         if self.failure is not None:
             return
@@ -222,6 +240,8 @@ class Clock:
             if found.round_trip_ns <= most_ns:
                 self._looked_ns = looking_ns
                 self._looks.append(found)
+            else:
+                self._slow.append(found)
 
     @contextmanager
     def looking(self) -> Iterator[None]:
@@ -251,7 +271,7 @@ class Clock:
 
         Raises RunError where a clock has jumped meanwhile; what comes after that is judged anew.
         """
-        found = self._unless_jumped(lambda looks: followed(looks, since_ns), since_ns)
+        found = self._unless_jumped(lambda looks: followed(looks, since_ns, self._slow), since_ns)
         if self._jump is not None and since_ns < self._jump[0]:
             # Also for a second case that ran while a clock jumped.
             raise RunError(str(self._jump[1]))

@@ -38,12 +38,13 @@ class Difference(Value, frozen=True):
 class Followed:
     """The difference over a run: lines that follow each other, each from its `since_ns` on."""
 
-    def __init__(self, lines: Sequence[Difference]) -> None:
+    def __init__(self, lines: Sequence[Difference], more_ns: int = 0) -> None:
+        """`more_ns`: by how much more it may be wrong than its lines say."""
         self._lines = tuple(lines)
         later = self._lines[1:]
         self._from_near_ns = [each.since_ns for each in later]
         self._from_far_ns = [each.since_ns + each.offset_ns for each in later]
-        self.bound_ns = max(each.bound_ns for each in self._lines)
+        self.bound_ns = max(each.bound_ns for each in self._lines) + more_ns
         """By how much it is wrong at most, from the begin of its first line to its last look."""
 
     @property

@@ -131,7 +131,7 @@ def test_looks_that_lie_close_together_say_nothing_of_the_rate_of_a_long_time() 
     assert followed(looks, NOW_NS).bound_ns < TRIP_NS / 2 + 10_000
 
 
-def test_a_look_in_between_ends_in_time_and_a_slow_one_is_not_kept() -> None:
+def test_a_look_in_between_ends_in_time_and_a_slow_one_is_kept_apart() -> None:
     wait_s = 0.0
 
     def time_ns(_: int) -> int:
@@ -149,6 +149,22 @@ def test_a_look_in_between_ends_in_time_and_a_slow_one_is_not_kept() -> None:
         found.look_between(time.monotonic_ns())
         assert time.monotonic() - begun_s < 2 * wait_s + 1
         assert len(found._looks) == kept
+        assert len(found._slow) >= 1
+
+
+def test_a_slow_look_counts_where_it_contradicts_the_others() -> None:
+    ahead_ns = changing((1_000, 400.0))
+    at_ns = [NOW_NS, NOW_NS + 2_000 * MS_NS]
+    looks = looked(ahead_ns, at_ns, [0.0, 0.0])
+    middle_ns = NOW_NS + 1_000 * MS_NS
+    blind = followed(looks, NOW_NS)
+    assert most_wrong_ns(ahead_ns, blind, *at_ns) > blind.bound_ns
+    seeing = followed(looks, NOW_NS, [Look(middle_ns, 20_000, 5 * TRIP_NS)])
+    assert most_wrong_ns(ahead_ns, seeing, *at_ns) <= seeing.bound_ns
+    unsure = followed(looks, NOW_NS, [Look(middle_ns, 190_000, 5 * TRIP_NS)])
+    assert unsure.bound_ns == blind.bound_ns
+    before = followed(looks, NOW_NS, [Look(NOW_NS - SECOND_NS, 0, 5 * TRIP_NS)])
+    assert before.bound_ns == blind.bound_ns
 
 
 def test_a_look_in_between_that_fails_is_told_by_the_look_after_the_run(
