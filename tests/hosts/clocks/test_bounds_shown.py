@@ -21,6 +21,7 @@ from tinygram_bench.report.exports.markdown import report_markdown
 from tinygram_bench.report.exports.summaries_csv import CLOCKS, summaries_csv
 from tinygram_bench.report.loads.hosts import part_tables
 from tinygram_bench.report.table import Pen, Table, fitted
+from tinygram_bench.runs.progress.latest import in_words, latest_of
 from tinygram_bench.statistics.changes.comparison import compare_results
 
 BOUND_US = 5.04
@@ -132,6 +133,17 @@ def test_a_host_of_a_cluster_has_its_own_bound_beside_its_latencies() -> None:
     result = replace(measured(None), runs=(run,))
     (table,) = part_tables(result, {CASES[0].case_id: "nodelay"})
     assert cells_under(table, "± clock") == ["19.0", "9.0"]
+
+
+def test_progress_tells_the_bound_and_no_latency_that_the_clocks_do_not_know() -> None:
+    def told(bound_us: float | None) -> list[str]:
+        result = measured(bound_us)
+        return in_words(filter(None, map(latest_of, result.plan.cases, result.runs[:2])))
+
+    assert told(BOUND_US)[-1] == f"clocks ± {SHOWN} µs"
+    assert [each.partition(" ")[0] for each in told(BOUND_US)] == ["due", "p50", "p99", "clocks"]
+    assert [each.partition(" ")[0] for each in told(30)] == ["due"]
+    assert [each.partition(" ")[0] for each in told(None)] == ["due", "p50", "p99"]
 
 
 def test_on_one_host_nothing_is_said_of_clocks() -> None:

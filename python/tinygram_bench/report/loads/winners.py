@@ -98,7 +98,8 @@ def _outcome(result: Result, contest: Contest) -> str:
         tail = standings_of(result, contest, contest.figure.replace("_p50_", "_p99_"))
         outcome += f"; on p99 {_on_p99(contest, tail, outcome)}"
         standings += tail
-    return outcome + _how_sure(result, contest.ranked[0], standings) + _clocks(result, contest)
+    sure = _how_sure(result, contest.ranked[0], standings)
+    return outcome + sure + (_clocks(result, contest) if sure else "")
 
 
 def _clocks(result: Result, contest: Contest) -> str:
