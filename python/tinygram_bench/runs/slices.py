@@ -39,9 +39,10 @@ GAP_NS = 1_000_000
 _BEFORE_NS = GAP_NS // 2
 """How long before a slice begins CPU clocks are read."""
 _PAUSES_EVERY_NS = 500_000_000
+"""The time between two pauses, where these are not too few or too many for it."""
 _FEWEST_PAUSES, _MOST_PAUSES = 2, 1_000
-"""How many pauses a round has, where that does not make it longer by more than a tenth."""
 _MOST_PAUSING = 0.1
+"""Pauses make no round longer by more than this share: a short one may have none."""
 _LOOKS_EVERY_S = 1.0
 """How often a wait for the edge of a long slice looks whether all is lost."""
 _MOST_LATE = 0.05
