@@ -32,7 +32,7 @@ from tinygram_bench.host.network.connections import Known
 from tinygram_bench.hosts import wire
 from tinygram_bench.hosts.address import parse_server
 from tinygram_bench.hosts.clock import Clock, notes_here, notes_there
-from tinygram_bench.hosts.difference import Difference
+from tinygram_bench.hosts.difference import Difference, Followed
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.processes.children import answers
 from tinygram_bench.processes.orders import Arrived, End, Listening, Ready
@@ -58,7 +58,7 @@ CLIENT = Known("127.0.0.2", TOKEN)
 HERES = [Here("127.0.0.1", CLIENT, (3, 4)[:count], max_connections=10) for count in range(3)]
 LIMIT_S = 60.0
 NOW_NS = 10**12
-CLOCKS = [Difference(NOW_NS, offset_ns, 1e-6, 1) for offset_ns in (-NOW_NS, 0, 1 << 61)]
+CLOCKS = [Followed([Difference(NOW_NS, offset_ns, 1e-6, 1)]) for offset_ns in (-NOW_NS, 0, 1 << 61)]
 
 _plain = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 _json = st.recursive(
@@ -220,8 +220,11 @@ def times_of_a_far_clock(line: bytes) -> None:
     with telling_times(line * (1 + 2_000 // max(1, len(line)))) as clock:
         for _ in range(3):
             clock.look()
-            for found in (clock.difference(), clock.difference_now(), clock.onwards()):
+            for found in (clock.difference_now(), clock.onwards()):
                 msgspec.json.encode([found, found.far_ns(NOW_NS), found.near_ns(NOW_NS)])
+            with suppress(RunError):  # It has jumped.
+                run = clock.followed(0)
+                msgspec.json.encode([run.bound_ns, run.far_ns(NOW_NS), run.near_ns(NOW_NS)])
 
 
 def cluster_host(line: bytes) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 from tests.support.experiments import paced_run, plan_of, result_of, swept, way
 
-from tinygram_bench.model.result import HostRun, Result, Summary
+from tinygram_bench.model.result import HostRun, Result, Summary, Verdict
 from tinygram_bench.model.sweep import Limit
 from tinygram_bench.report import answer_of, document_of
 from tinygram_bench.report.charts.percentiles import percentile_charts
@@ -14,19 +15,32 @@ from tinygram_bench.report.charts.sweep import sweep_charts
 from tinygram_bench.report.loads.hosts import part_tables
 from tinygram_bench.report.numbers import interval_of, median_of
 from tinygram_bench.statistics.one_way import INSTEAD, is_known, warnings_of
+from tinygram_bench.statistics.sweeps.curves import curves_of
+from tinygram_bench.statistics.sweeps.limits import met_at
 from tinygram_bench.workloads.warnings import with_bound
 
-CASES = [way(name, 1_000) for name in ("loop/nodelay", "loop/cork")]
+ALONE = [way(name, 1_000) for name in ("loop/nodelay", "loop/cork")]
+CASES = [replace(case, parameters=replace(case.parameters, slice_ns=20_000_000)) for case in ALONE]
 LATENCY_US = 100
-P50 = "latency_p50_us"
+P50, P99 = "latency_p50_us", "latency_p99_us"
 
 
-def measured(bound_us: float | None, round_trip_us: float = 30) -> Result:
-    """Two cases of 100 µs, the second a tenth slower, with this bound; None: on one host."""
+def measured(
+    bound_us: float | None,
+    round_trip_us: float = 30,
+    *,
+    ratio: float = 1.1,
+    are_alone: bool = False,
+) -> Result:
+    """Two cases of 100 µs and `ratio` times that, with this bound; None: on one host."""
+    cases = ALONE if are_alone else CASES
     runs = []
     for number in range(6):
-        for case, factor in zip(CASES, (1.0, 1.1), strict=True):
+        for case, factor in zip(cases, (1.0, ratio), strict=True):
             run = paced_run(case, number, LATENCY_US * factor, 2_000)
+            if not are_alone:
+                in_slices = dict.fromkeys((P50, P99), (LATENCY_US * factor,) * 3)
+                run = replace(run, slices=in_slices)
             if bound_us is not None:
                 counters = {
                     "clock_bound_ns": round(bound_us * 1_000),
@@ -34,7 +48,19 @@ def measured(bound_us: float | None, round_trip_us: float = 30) -> Result:
                 }
                 run = replace(run, counters=run.counters | counters)
             runs.append(run)
-    return result_of(plan_of(CASES, runs), runs)
+    return result_of(plan_of(cases, runs), runs)
+
+
+def verdict_of(result: Result) -> Verdict:
+    """How the second case's median latency compares with the first one's."""
+    first, second = (case.case_id for case in result.plan.cases)
+    key = (first, second, P50)
+    (found,) = {
+        each
+        for each in result.verdicts
+        if (each.baseline_case_id, each.case_id, each.figure) == key
+    }
+    return found
 
 
 def swept_between(bound_us: float, limit_us: float) -> Result:
@@ -99,10 +125,82 @@ def test_nothing_is_shown_in_place_of_what_has_more_than_a_way_in_it() -> None:
     assert "nothing is shown" in warning.message
 
 
-def test_ways_are_compared_by_what_was_measured_nevertheless() -> None:
+def test_ways_that_took_turns_are_compared_by_what_was_measured_nevertheless() -> None:
     known, unknown = measured(1), measured(50)
     assert [each.verdict for each in known.verdicts] == [each.verdict for each in unknown.verdicts]
+    assert verdict_of(unknown).verdict == "slower"
     assert unknown.summaries[0].figures[P50] == known.summaries[0].figures[P50]
+
+
+@pytest.mark.parametrize("ratio", [0.8, 1.1])
+@pytest.mark.parametrize("bound_us", [5.0, 50.0, 500.0])
+def test_their_ratio_is_known_no_better_than_the_clocks_are_and_does_not_come_to_1(
+    ratio: float, bound_us: float
+) -> None:
+    found = verdict_of(measured(bound_us, ratio=ratio)).ratio
+    exact = verdict_of(measured(None, ratio=ratio)).ratio
+    assert found is not None
+    assert exact is not None
+    assert found.median == exact.median
+    assert found.high < 1 if ratio < 1 else found.low > 1
+    # Both may be too short, or too long, by as much, as far as they have that much.
+    for error_us in (-bound_us, bound_us):
+        if LATENCY_US + error_us > 0 and LATENCY_US * ratio + error_us > 0:
+            truth = (LATENCY_US * ratio + error_us) / (LATENCY_US + error_us)
+            assert found.low <= truth * 1.01
+            assert truth * 0.99 <= found.high
+    assert msgspec.json.decode(msgspec.json.encode(found), type=type(found)) == found
+
+
+@pytest.mark.parametrize(("bound_us", "shown"), [(4.0, "slower"), (6.0, "cannot_say")])
+def test_ways_that_ran_alone_are_told_apart_by_more_than_both_clocks_may_be_wrong_by(
+    bound_us: float, shown: str
+) -> None:
+    found = verdict_of(measured(bound_us, are_alone=True))
+    assert found.verdict == shown
+    assert (found.doubt == "clocks_differ") == (shown == "cannot_say")
+    if found.reason is not None:
+        assert "may be wrong by 6.0 µs in the median latency of loop/cork" in found.reason
+        assert "have them take turns" in found.reason
+
+
+def test_ways_that_ran_alone_on_one_host_are_compared_as_ever() -> None:
+    assert verdict_of(measured(None, are_alone=True)).verdict == "slower"
+
+
+def test_the_bound_of_a_summary_is_the_most_of_all_rounds() -> None:
+    result = measured(1)
+    runs = [
+        replace(run, counters=run.counters | {"clock_bound_ns": 9_000 if run.round == 3 else 1_000})
+        for run in result.runs * 2
+    ]
+    many = [replace(run, round=at) for at, run in enumerate(runs) if run.case_id == runs[0].case_id]
+    bound = result_of(plan_of(CASES[:1], many), many).summaries[0].figures["clock_bound_us"]
+    assert bound is not None
+    assert (bound.median, bound.low, bound.high) == (1.0, 1.0, 9.0)
+
+
+def test_a_time_in_a_queue_is_of_two_clocks_too_and_has_nothing_in_its_place() -> None:
+    first = measured(50).summaries[0]
+    figures = {**first.figures, "queueing_p50_us": first.figures[P50]}
+    first = replace(first, figures=figures)
+    assert median_of(first, "queueing_p50_us") == "–"
+    (warning,) = warnings_of(figures)
+    assert "is shown (rtt/2) in place of" in warning.message
+    assert "in place of median queueing time nothing is shown" in warning.message
+
+
+@pytest.mark.parametrize(("bound_us", "sign"), [(1.0, 1), (1.9, 1), (2.1, 0)])
+def test_a_limit_is_kept_to_only_by_more_than_the_clocks_may_be_wrong_by(
+    bound_us: float, sign: int
+) -> None:
+    result = swept_between(bound_us, 22)
+    assert result.plan.sweep is not None
+    assert result.plan.sweep.limit is not None
+    (curve,) = curves_of(result.plan, result.runs).curves
+    # 20 µs, and a limit of 22 µs.
+    assert met_at(curve, result.plan.sweep.limit)[1] == sign
+    assert met_at(curve, Limit("latency_p99_us", 18))[1] == (-1 if sign else 0)
 
 
 def test_a_curve_has_no_times_that_the_clocks_do_not_know() -> None:
@@ -119,7 +217,7 @@ def test_the_table_of_a_sweep_has_half_the_round_trip_in_their_place() -> None:
     (note,) = (each for each in table.notes if each.startswith("rtt/2"))
     assert "may be wrong by 3.0 µs, more than a fifth of the p99 latency" in note
     known = document_of(swept_between(1, 100), published=False).sections[0].tables[0]
-    assert known.notes == ()
+    assert not any(each.startswith("rtt/2") for each in known.notes)
 
 
 def test_a_limit_is_not_surely_kept_to_above_a_point_that_they_do_not_know() -> None:
@@ -151,7 +249,7 @@ def test_a_host_of_a_cluster_has_no_latency_that_its_clocks_do_not_know() -> Non
         parts = tuple(part(f"host {bound_us}", bound_us) for bound_us in bounds_us)
         run = replace(paced_run(CASES[0], 0, LATENCY_US), hosts=parts)
         (table,) = part_tables(replace(measured(None), runs=(run,)), {CASES[0].case_id: "nodelay"})
-        return [row.cells[-3:] for row in table.rows], table.notes
+        return [row.cells[-4:-1] for row in table.rows], table.notes
 
     cells, (note,) = shown(19, 30)
     assert cells == [("100", "200", "900"), ("–", "200", "900")]

@@ -67,6 +67,18 @@ def test_it_says_what_writes_save_and_what_is_unexplained() -> None:
     )
 
 
+def test_the_ratio_of_latencies_of_two_clocks_comes_with_what_these_may_be_wrong_by() -> None:
+    verdict = Verdict("b", "c", "latency_p50_us", exactly(0.5), "faster")
+    cpu = account(5.0, 1.9, writes=(3.2, 0.3), program=(1.5, 1.7), waits=(0.11, 0.1))
+    text = sentence(pair(cpu=cpu, verdicts=(verdict,), bound_us=12.31))
+    assert text is not None
+    head = "asyncio/coalesce:10us has 0.50 × the median latency of asyncio/nodelay"
+    assert text.startswith(f"{head} (clocks ± 12.4 µs): ")
+    flat_out = sentence(pair(cpu=cpu, bound_us=12.31))
+    assert flat_out is not None
+    assert "clocks" not in flat_out
+
+
 def test_as_many_writes_may_make_fewer_segments() -> None:
     cpu = account(2.0, 1.0, writes=(1.5, 0.5))
     text = sentence(pair(cpu=cpu, case_evidence=replace(AFTER, writes=1.0)))

@@ -61,6 +61,60 @@ def test_a_case_that_is_shorter_than_a_slice_has_one() -> None:
     assert turns.begins_ns == (0,)
 
 
+def pauses_of(turns: Sequence[Slices]) -> list[tuple[int, int]]:
+    """When each pause begins and ends: the end of a gap, and the next slice's begin."""
+    over_ns = {
+        begin: begin + each.slice_ns + each.gap_ns for each in turns for begin in each.begins_ns
+    }
+    return [
+        (over_ns[earlier], later)
+        for earlier, later in pairwise(sorted(over_ns))
+        if later > over_ns[earlier]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("slice_ms", "cycles", "pause_ms", "count"),
+    [
+        (20, 100, 1, 8),  # Twice a second in four seconds.
+        (20, 5, 1, 2),  # However short the round is.
+        (20, 5, 50, 0),  # But not for more than a tenth of it.
+        (2_000, 3, 1, 5),  # After each slice of slow messages.
+        (20, 100, 0, 0),
+    ],
+)
+def test_pauses_are_all_alike_and_lie_between_slices(
+    slice_ms: int, cycles: int, pause_ms: int, count: int
+) -> None:
+    turns = table([0, 0], cycles * slice_ms * MS, slice_ms * MS, "1", pause_ms * MS)
+    assert turns == table([0, 0], cycles * slice_ms * MS, slice_ms * MS, "1", pause_ms * MS)
+    pauses = pauses_of(turns)
+    assert {end - begin for begin, end in pauses} <= {pause_ms * MS}
+    assert abs(len(pauses) - count) <= count // 8
+    assert all(len(each.begins_ns) == cycles for each in turns)
+    assert turns[0].over_ns == max(
+        each.begins_ns[-1] + each.slice_ns + each.gap_ns for each in turns
+    )
+
+
+def test_a_round_of_a_day_has_no_more_pauses_than_looks_are_kept() -> None:
+    turns = table([0], 86_400_000 * MS, 2_000 * MS, "1", MS)
+    assert 500 <= len(pauses_of(turns)) <= 1_000
+
+
+def test_in_a_pause_there_is_time_until_clocks_are_read() -> None:
+    turns = table([0, 2 * MS], 400 * MS, 20 * MS, "1", 3 * MS)
+    host = FakeHost(lambda _pid, _now_ns: 0)
+    seen_ns: list[tuple[int, int]] = []
+    host.used(*turns, pausing=lambda until_ns: seen_ns.append((host.now_ns, until_ns)))
+    pauses = pauses_of(turns)
+    assert len(pauses) >= 2
+    before_ns = GAP_NS // 2
+    assert seen_ns == [
+        (START_NS + begin - before_ns, START_NS + end - before_ns) for begin, end in pauses
+    ]
+
+
 class FakeHost:
     """A clock that goes on while somebody sleeps, and the CPU clocks that are read by it.
 
@@ -87,7 +141,12 @@ class FakeHost:
         self.read_at_ns.append(self.now_ns)
         return self._cpu_ns(~(clock >> 3), self.now_ns)
 
-    def used(self, *of_cases: Slices, others: int | None = None) -> list[Used]:
+    def used(
+        self,
+        *of_cases: Slices,
+        others: int | None = None,
+        pausing: Callable[[int], None] = lambda _until_ns: None,
+    ) -> list[Used]:
         """What is found of cases whose processes are 0, 1, …; other ends have `others`, …"""
         fake = Mock(
             monotonic_ns=lambda: self.now_ns,
@@ -104,7 +163,7 @@ class FakeHost:
             patch("tinygram_bench.processes.cpu_clock.time", fake),
             patch.object(Sched, "read", lambda sched: self._threads(sched.pids)),
         ):
-            return used_in_slices(START_NS, cases, inf)
+            return used_in_slices(START_NS, cases, inf, pausing=pausing)
 
     def _threads(self, pids: Sequence[int]) -> Threads:
         self.read_at_ns.append(self.now_ns)

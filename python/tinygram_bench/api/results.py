@@ -12,6 +12,7 @@ from tinygram_bench.host.packages import check_charts
 from tinygram_bench.model import result as stored
 from tinygram_bench.model import store
 from tinygram_bench.model.errors import UsageError
+from tinygram_bench.statistics.one_way import bound_on, bound_us
 
 if TYPE_CHECKING:
     import altair
@@ -51,7 +52,8 @@ class Result:
     ) -> polars.DataFrame | pandas.DataFrame:
         """A table of the result, as a frame of polars or pandas, whichever is installed.
 
-        `name`: `summaries`, a row for each figure of each case with `median`, `low` and `high`;
+        `name`: `summaries`, a row for each figure of each case with `median`, `low` and `high`, and
+        between two hosts `clock_bound_us`, by which their clocks may be wrong in it;
         `verdicts`, a row for each comparison; or `runs`, a row for each run with its raw counters.
         Columns are named as in the result file, units last; unknown values are null. `library`:
         `polars` or `pandas`, which also tells a type checker what is returned; None: whichever is
@@ -105,6 +107,7 @@ def _charts(result: stored.Result) -> Mapping[str, Chart]:
 
 
 def _summaries(result: stored.Result) -> list[Row]:
+    has_clocks = any(bound_us(each.figures) for each in result.summaries)
     return [
         {
             **case_columns(each.case),
@@ -113,6 +116,7 @@ def _summaries(result: stored.Result) -> list[Row]:
             "confidence": each.confidence,
             "figure": name,
             **figure_columns(figure),
+            **({"clock_bound_us": bound_on(each.figures, name)} if has_clocks else {}),
         }
         for each in result.summaries
         for name, figure in each.figures.items()

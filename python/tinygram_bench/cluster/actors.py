@@ -100,7 +100,7 @@ class HostActor:
         asked = msgspec.json.decode(order, type=ToPath)
         address = FarAddress(asked.host, asked.host, asked.port)
         with closing(FarHost(address, asked.keys)) as host:
-            found = host.clock.difference()
+            found = host.clock.difference_now()
             round_trip_ns = host.clock.round_trip_ns
         sink = asked.sink
         return PathFacts(

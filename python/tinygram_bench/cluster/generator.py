@@ -110,7 +110,7 @@ class Generator:
         clock = self._host.clock
         try:
             clock.look()
-            found = clock.difference(self._steps.start_near_ns)
+            found = clock.followed(self._steps.start_near_ns)
         except RunError as failure:
             return None, str(failure)
         strayed_ns = abs(found.near_ns(start_far_ns) - self._steps.start_near_ns)

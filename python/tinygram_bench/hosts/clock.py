@@ -1,34 +1,47 @@
 """How the far host's clock differs from ours, and how well that is known.
 
 A round trip says that the far clock was read between its beginning and its end (Cristian, 1989).
-The shortest of many in a row bound the difference best; a line through those of several looks
-follows the drift (least squares). What cannot be known is how a round trip's time divides between
-there and back: the difference may be wrong by half of it, and by the residual of the line. Both
-clocks are taken to run evenly between two looks; where a look shows that one does not, that is
-told.
+The shortest of many in a row bound the difference best. What cannot be known is how its time
+divides between there and back: at a look the difference may be wrong by half of it. A run has looks
+before, after, and in between, and its times are converted by the straight way from each look to the
+next, which follows the drift. Between two looks a clock may have changed its rate. Then the looks
+around them show another rate, and the bound also holds how far a clock that changes its rate once
+between two looks can have come from the straight way; what is gone before the next look is not
+seen. What is yet to come is converted by a line through the last looks (least squares).
 """
 
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from array import array
+from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import pairwise
 from statistics import linear_regression
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from tinygram_bench.host.network.connections import end_when_silent, introduce
 from tinygram_bench.hosts.address import REMEDY
 from tinygram_bench.hosts.clock_server import TIME
-from tinygram_bench.hosts.difference import MOST_DRIFT, Difference
+from tinygram_bench.hosts.difference import MOST_DRIFT, Difference, Followed
 from tinygram_bench.processes.workers import RunError
+
+T = TypeVar("T")
 
 _TRIPS = 64
 """The most round trips of a look; the shortest one counts."""
-_FEWEST_TRIPS = 4
+FEWEST_TRIPS = 4
+_MOST_TIMES_SHORTEST = 1.25
+"""A look in between is slow where its round trip is more than this many times the shortest one."""
+_ALONE_EVERY_S = 1.0
+"""How often the clock is looked at while a case runs alone."""
+_ALONE_LOOKS = 256
+"""After this many looks the time between two grows with how long the case has run, so that the
+first of them is still kept at its end."""
 _LOOK_NS = 500_000_000
 """Where round trips are long, a look is over after this time: each run needs two of them."""
 _LIMIT_S = 5.0
@@ -40,8 +53,11 @@ FRESH_NS = 10**9
 _MOST_NS = 1 << 61
 """No clock that began with its host has come so far: 73 years."""
 _NOTE_BYTES = 16
+_MOST_RATE = 0.1
+"""What a far clock feigns between two looks in quick succession, so that no time has two others."""
 _JUMP_NS = 1_000_000
-"""Clocks drift by millionths: one that is this far from the line has jumped, or stood still."""
+"""Clocks drift by millionths: one that comes this far from the straight way between two looks has
+jumped, or stood still."""
 
 
 class _JumpError(RunError):
@@ -56,19 +72,61 @@ class Look(NamedTuple):
     round_trip_ns: int
 
 
-def difference(looks: list[Look]) -> Difference:
-    """The line through the looks. Raises RunError where a clock has jumped."""
+def difference(looks: Sequence[Look]) -> Difference:
+    """The line through the looks (least squares). Raises RunError where a clock has jumped."""
     since_ns, base_ns = looks[0].at_ns, looks[0].offset_ns
     # Relative to the first look: a float would keep too few digits of the times themselves.
     at_ns = [look.at_ns - since_ns for look in looks]
     strays_ns = [look.offset_ns - base_ns for look in looks]
     rate, at_first_ns = linear_regression(at_ns, strays_ns) if len(looks) > 1 else (0.0, 0.0)
-    residual_ns = max(
-        abs(stray_ns - (at_first_ns + rate * at))
-        for at, stray_ns in zip(at_ns, strays_ns, strict=True)
+    at_looks_ns = max(
+        abs(stray_ns - (at_first_ns + rate * at)) + look.round_trip_ns / 2
+        for look, at, stray_ns in zip(looks, at_ns, strays_ns, strict=True)
     )
+    bound_ns = round(at_looks_ns + max(_unless_jumped(looks), default=0.0)) + 1
+    return Difference(since_ns, base_ns + round(at_first_ns), rate, bound_ns)
+
+
+def followed(looks: Sequence[Look], since_ns: int, slow: Iterable[Look] = ()) -> Followed:
+    """The way from look to look, from the last one before `since_ns` on.
+
+    Earlier ones count for how far the clock may have strayed from it, and `slow` ones where the way
+    is none that they can have seen. Raises RunError where a clock has jumped.
+    """
+    from_look = max(0, bisect_right(looks, since_ns, key=lambda each: each.at_ns) - 1)
+    own = looks[from_look:]
+    strayed_ns = max(_unless_jumped(looks)[from_look:], default=0.0)
+    bound_ns = round(max(look.round_trip_ns for look in own) / 2 + strayed_ns) + 1
+    lines = [
+        Difference(here.at_ns, here.offset_ns, rate, bound_ns)
+        for here, next_ in pairwise(own)
+        for rate in [max(-_MOST_RATE, min(_rate(here, next_), _MOST_RATE))]
+    ]
+    lines = lines or [Difference(own[0].at_ns, own[0].offset_ns, 0.0, bound_ns)]
+    return Followed(lines, _contradicted_ns(Followed(lines), own, slow))
+
+
+def _contradicted_ns(found: Followed, own: Sequence[Look], slow: Iterable[Look]) -> int:
+    """By how much more the way from look to look may be wrong where slow looks contradict it."""
+    within = [look for look in slow if own[0].at_ns < look.at_ns < own[-1].at_ns]
+    strays_ns = (abs(found.far_ns(look.at_ns) - look.at_ns - look.offset_ns) for look in within)
+    wrong_ns = [
+        stray_ns + look.round_trip_ns / 2
+        for stray_ns, look in zip(strays_ns, within, strict=True)
+        if stray_ns > look.round_trip_ns / 2
+    ]
+    if not wrong_ns:
+        return 0
+    between_ns = max(_strayed_ns(sorted([*own, *within])))
+    return max(0, round(max(wrong_ns) + between_ns) + 1 - found.bound_ns)
+
+
+def _unless_jumped(looks: Sequence[Look]) -> list[float]:
+    """What `_strayed_ns` has of the looks. Raises _JumpError."""
+    strayed_ns = _strayed_ns(looks)
     trip_ns = max(look.round_trip_ns for look in looks)
-    jumped_ns = residual_ns if residual_ns > _JUMP_NS + trip_ns else 0.0
+    # Each of three looks may be wrong by half of its round trip, the one in the middle for both.
+    jumped_ns = max((each for each in strayed_ns if each > _JUMP_NS + 2 * trip_ns), default=0.0)
     for earlier, later in pairwise(looks):
         changed_ns = abs(later.offset_ns - earlier.offset_ns)
         drift_ns = MOST_DRIFT * (later.at_ns - earlier.at_ns)
@@ -80,8 +138,34 @@ def difference(looks: list[Look]) -> Difference:
             f"a clock of the two hosts has jumped by about {jumped_ns / 1e6:.3g} ms beside the "
             "other one: measure again when neither is set, suspended or moved"
         )
-    bound_ns = round(trip_ns / 2 + residual_ns) + 1
-    return Difference(since_ns, base_ns + round(at_first_ns), rate, bound_ns)
+    return strayed_ns
+
+
+def _strayed_ns(looks: Sequence[Look]) -> list[float]:
+    """For each two looks in a row, how far a clock may have come from the straight way meanwhile.
+
+    It has not come further than the line through earlier looks, or later ones, misses the other of
+    the two, where it jumped, or changed its rate, once between them. Looks that lie nearer together
+    than half of that time know a rate too badly.
+    """
+    at_ns = [look.at_ns for look in looks]
+    found = []
+    for here, next_ in pairwise(range(len(looks))):
+        apart_ns = at_ns[next_] - at_ns[here]
+        rate = _rate(looks[here], looks[next_])
+        earlier = max(0, bisect_right(at_ns, at_ns[here] - apart_ns) - 1)
+        later = min(len(looks) - 1, bisect_left(at_ns, at_ns[next_] + apart_ns))
+        missed_ns = (
+            abs(rate - _rate(looks[first], looks[last])) * apart_ns
+            for first, last in ((earlier, here), (next_, later))
+            if at_ns[last] - at_ns[first] >= apart_ns / 2
+        )
+        found.append(max(missed_ns, default=0.0))
+    return found
+
+
+def _rate(earlier: Look, later: Look) -> float:
+    return (later.offset_ns - earlier.offset_ns) / (later.at_ns - earlier.at_ns)
 
 
 class Clock:
@@ -90,6 +174,8 @@ class Clock:
     def __init__(self, host: str, port: int, token: bytes) -> None:
         """Raises RunError."""
         self._looks: deque[Look] = deque(maxlen=_MOST_LOOKS)
+        self._slow: deque[Look] = deque(maxlen=_MOST_LOOKS)
+        """Looks in between whose round trips took too long to convert times by them."""
         self._looked_ns = 0
         self._jump: tuple[int, RunError] | None = None
         """The last jump: the time of the look before which it happened, and its error."""
@@ -125,76 +211,120 @@ class Clock:
         if since_ns is not None and self._looked_ns >= since_ns:
             return
         self._looked_ns = time.monotonic_ns()
+        self._looks.append(self._shortest(self._looked_ns + _LOOK_NS, FEWEST_TRIPS))
+
+    def _shortest(self, until_ns: int, fewest: int) -> Look:
+        """The shortest of the round trips until then, and of so many. Raises RunError."""
         try:
-            found = min(self._trips(), key=lambda each: each.round_trip_ns)
+            return min(self._trips(until_ns, fewest), key=lambda each: each.round_trip_ns)
         except OSError as error:
             self.failure = f"the clock of {self._host} does not answer: {error}{REMEDY}"
             raise RunError(self.failure) from error
         except RunError as error:
             self.failure = str(error)
             raise
-        self._looks.append(found)
 
-    def difference(self, since_ns: int | None = None) -> Difference:
-        """The difference since a time of our clock; None: since the oldest look that counts.
+    def look_between(self, until_ns: int) -> None:
+        """Look once more while cases run, with round trips that are likely to end by `until_ns`.
+
+        It tells of no failure: the look after the run does. Where all round trips took long, it
+        only counts where it contradicts what the other looks say.
+        """
+        if self.failure is not None:
+            return
+        looking_ns = time.monotonic_ns()
+        most_ns = _MOST_TIMES_SHORTEST * self.round_trip_ns
+        # What fails is in `failure`, as after a look.
+        with suppress(RunError):
+            found = self._shortest(until_ns, 1)
+            if found.round_trip_ns <= most_ns:
+                self._looked_ns = looking_ns
+                self._looks.append(found)
+            else:
+                self._slow.append(found)
+
+    @contextmanager
+    def looking(self) -> Iterator[None]:
+        """Look in between while the block waits for a case that runs alone, without any pauses.
+
+        Each of these looks is a few round trips, once a second at most. Nobody else may ask
+        meanwhile.
+        """
+        over, begun_s = threading.Event(), time.monotonic()
+
+        def look() -> None:
+            every_s = _ALONE_EVERY_S
+            while not over.wait(every_s):
+                self.look_between(time.monotonic_ns() + FEWEST_TRIPS * self.round_trip_ns)
+                every_s = max(_ALONE_EVERY_S, (time.monotonic() - begun_s) / _ALONE_LOOKS)
+
+        thread = threading.Thread(target=look, name="clock", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def followed(self, since_ns: int) -> Followed:
+        """The difference from a time of our clock to the last look, which must be later.
 
         Raises RunError where a clock has jumped meanwhile; what comes after that is judged anew.
         """
-        looks = self._looks_since(since_ns)
-        if since_ns is None:
-            since_ns = looks[0].at_ns
-        try:
-            return self._unless_jumped(since_ns, difference(looks))
-        except _JumpError as jump:
-            last = self._looks[-1]
-            self._jump = last.at_ns, jump
-            self._looks.clear()
-            self._looks.append(last)
-            return self._unless_jumped(since_ns, difference([last]))
-
-    def _looks_since(self, since_ns: int | None) -> list[Look]:
-        """The looks that count now, and earlier ones from the last one before `since_ns` on.
-
-        Before the first look the difference would be a guess, which no bound covers.
-        """
-        from_ns = self._looks[-1].at_ns - _TELLING_NS
-        if since_ns is not None:
-            before = (look.at_ns for look in self._looks if look.at_ns <= since_ns)
-            from_ns = min(from_ns, max(before, default=self._looks[0].at_ns))
-        return [look for look in self._looks if look.at_ns >= from_ns]
+        found = self._unless_jumped(lambda looks: followed(looks, since_ns, self._slow), since_ns)
+        if self._jump is not None and since_ns < self._jump[0]:
+            # Also for a second case that ran while a clock jumped.
+            raise RunError(str(self._jump[1]))
+        return found
 
     def difference_now(self) -> Difference:
-        """The difference since the last look; an earlier jump does not matter to it."""
-        return self.difference(self._looks[-1].at_ns)
+        """The line through the looks of the last two minutes; a jump before does not matter to it.
+
+        It is for the present, and the near future.
+        """
+        return self._unless_jumped(difference)
 
     def onwards(self) -> Difference:
         """The line from the last look on, for those who convert times as they come.
 
         It has no slope, unless the looks show more of a drift than their round trips can feign.
-        Raises RunError where a clock has jumped.
         """
+        found = self.difference_now()
         last_ns = self._looks[-1].at_ns
-        found = self.difference(last_ns)
         looks = self._looks_since(last_ns)
         feigned_ns = max(look.round_trip_ns for look in looks)
         is_shown = abs(found.rate) * (last_ns - looks[0].at_ns) > feigned_ns
         rate = max(-MOST_DRIFT, min(found.rate, MOST_DRIFT)) if is_shown else 0.0
         return Difference(last_ns, found.far_ns(last_ns) - last_ns, rate, found.bound_ns)
 
-    def _unless_jumped(self, since_ns: int, found: Difference) -> Difference:
-        """The difference. Raises RunError, also for a second case that ran while a clock jumped."""
-        if self._jump is not None and since_ns < self._jump[0]:
-            raise RunError(str(self._jump[1]))
-        return found
+    def _unless_jumped(self, find: Callable[[Sequence[Look]], T], since_ns: int | None = None) -> T:
+        """What is found of the looks; after a jump, of the last one alone."""
+        try:
+            return find(self._looks_since(self._looks[-1].at_ns if since_ns is None else since_ns))
+        except _JumpError as jump:
+            last = self._looks[-1]
+            self._jump = last.at_ns, jump
+            self._looks.clear()
+            self._looks.append(last)
+            return find([last])
 
-    def _trips(self) -> list[Look]:
-        begun_ns = time.monotonic_ns()
-        trips: list[Look] = []
-        while len(trips) < _TRIPS:
-            trips.append(self._ask())
-            if len(trips) >= _FEWEST_TRIPS and trips[-1].at_ns - begun_ns > _LOOK_NS:
+    def _looks_since(self, since_ns: int) -> list[Look]:
+        """The looks that count now, and earlier ones from the last one before `since_ns` on.
+
+        Before the first look the difference would be a guess, which no bound covers.
+        """
+        before = (look.at_ns for look in self._looks if look.at_ns <= since_ns)
+        begun_ns = max(before, default=self._looks[0].at_ns)
+        from_ns = min(self._looks[-1].at_ns - _TELLING_NS, begun_ns)
+        return [look for look in self._looks if look.at_ns >= from_ns]
+
+    def _trips(self, until_ns: int, fewest: int) -> Iterator[Look]:
+        """Round trips, the last of which is likely to end by then."""
+        for count in range(1, _TRIPS + 1):
+            trip = self._ask()
+            yield trip
+            if count >= fewest and time.monotonic_ns() + trip.round_trip_ns > until_ns:
                 break
-        return trips
 
     def _ask(self) -> Look:
         asked_ns = time.monotonic_ns()
@@ -210,7 +340,7 @@ class Clock:
         return Look(middle_ns, far_ns - middle_ns, heard_ns - asked_ns)
 
 
-def notes_here(notes: bytes, found: Difference) -> bytes:
+def notes_here(notes: bytes, found: Followed) -> bytes:
     """A far receiver's notes (pairs of bytes so far, and when) with times of our clock.
 
     Raises RunError where they are no notes, or have a time that our clock cannot have.
@@ -218,7 +348,7 @@ def notes_here(notes: bytes, found: Difference) -> bytes:
     return _notes_at(notes, found.near_ns, "the notes of the far host's receiver")
 
 
-def notes_there(notes: bytes, found: Difference) -> bytes:
+def notes_there(notes: bytes, found: Followed) -> bytes:
     """The notes of a receiver here with times of the far clock. Raises RunError as `notes_here`."""
     return _notes_at(notes, found.far_ns, "by the far host's clock, the notes of this receiver")
 

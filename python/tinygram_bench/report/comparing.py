@@ -6,7 +6,16 @@ from collections.abc import Mapping, Sequence
 from math import isinf
 
 from tinygram_bench.model.result import Figure
-from tinygram_bench.report.numbers import UNKNOWN, number, rate, ratio
+from tinygram_bench.report.numbers import (
+    CLOCK,
+    HALF,
+    UNKNOWN,
+    clock,
+    median_or_half,
+    number,
+    rate,
+    ratio,
+)
 from tinygram_bench.report.prose import first_of, joined, listed
 from tinygram_bench.report.table import Column, Pen, Shown, Table, table_of
 from tinygram_bench.statistics.changes.change import Change
@@ -14,15 +23,28 @@ from tinygram_bench.statistics.changes.comparable import Difference
 from tinygram_bench.statistics.changes.comparison import Comparison, Failing
 from tinygram_bench.statistics.changes.times import FAMILY_MISSED
 from tinygram_bench.statistics.figures.words import in_words
+from tinygram_bench.statistics.one_way import Unknown
 
+_VALUES = 3
+"""The columns up to the figure's two values."""
 _WORDS = {"worse": "worse", "better": "better", "not_shown": "=", "cannot_say": "?"}
 _COLUMNS: tuple[Shown[Change], ...] = (
     Shown(Column("figure"), lambda change: _figure(change)),
-    Shown(Column("before"), lambda change: _value(change, change.before)),
-    Shown(Column("after"), lambda change: _value(change, change.after)),
+    Shown(Column("before"), lambda change: _value(change, change.before, change.unknown[0])),
+    Shown(Column("after"), lambda change: _value(change, change.after, change.unknown[1])),
     Shown(Column("after ÷\nbefore"), lambda change: _ratio(change.ratio)),
     Shown(Column("low-high", 1), lambda change: _interval(change.ratio)),
     Shown(Column("shown"), lambda change: _WORDS[change.shown]),
+)
+_OF_CLOCKS: tuple[Shown[Change], ...] = (
+    Shown(Column(f"{CLOCK}\nbefore"), lambda change: clock(change.bounds_us[0])),
+    Shown(Column(f"{CLOCK}\nafter"), lambda change: clock(change.bounds_us[1])),
+)
+"""Columns where a figure of any row depends on the clocks of two hosts."""
+_CLOCKS = f"{CLOCK}  in µs: the clocks of the two hosts may be wrong by so much in the figure"
+_HALVED = (
+    f"{HALF}  half of the shortest round trip, in place of a figure that the clocks do not know "
+    "within a fifth"
 )
 
 _INTERVALS = {
@@ -109,7 +131,7 @@ def said(change: Change, names: Mapping[str, str]) -> str:
     if change.reason is not None:
         return f"{where}: {change.reason}"
     if _is_from_none(change.ratio):
-        return f"{where} from none to {_value(change, change.after)}"
+        return f"{where} from none to {_value(change, change.after, None)}"
     return f"{where} × {_ratio(change.ratio)} ({_interval(change.ratio)})"
 
 
@@ -125,15 +147,23 @@ def _table(title: str, changes: Sequence[Change], names: Mapping[str, str]) -> T
     notes = ["=  no change shown"] if any(each.shown == "not_shown" for each in changes) else []
     if reasons:
         notes.append(f"?  cannot say: {first_of(tuple(reasons), most=2)}")
+    columns = _COLUMNS
+    if any(bound_us for change in changes for bound_us in change.bounds_us):
+        columns = (*columns[:_VALUES], *_OF_CLOCKS, *columns[_VALUES:])
+        notes.append(_CLOCKS)
+    if any(each is not None and each.instead for change in changes for each in change.unknown):
+        notes.append(_HALVED)
     case = Shown[Change](Column("case"), lambda change: names[change.case.case_id])
-    return table_of(title, (case, *_COLUMNS), changes, tuple(notes))
+    return table_of(title, (case, *columns), changes, tuple(notes))
 
 
 def _figure(change: Change) -> str:
     return in_words(change.figure)
 
 
-def _value(change: Change, figure: Figure | None) -> str:
+def _value(change: Change, figure: Figure | None, unknown: Unknown | None) -> str:
+    if unknown is not None:
+        return median_or_half(figure, unknown)
     shown = rate if change.figure.endswith("_per_s") else number
     return shown(None if figure is None else figure.median)
 

@@ -7,11 +7,14 @@ from decimal import Decimal
 from math import ceil, floor
 
 from tinygram_bench.model.result import Figure, Summary, Verdict
+from tinygram_bench.statistics.figures.words import rounded_up
 from tinygram_bench.statistics.one_way import Unknown, as_known, unknown_in
 
 UNKNOWN = "–"
 HALF = "rtt/2"
 """The mark of half of a round trip that is shown in place of a latency."""
+CLOCK = "± clock"
+"""The heading of what the clocks of two hosts may be wrong by."""
 MARKS = {"faster": "", "slower": "", "no_difference_shown": "=", "cannot_say": "?"}
 
 
@@ -95,6 +98,11 @@ def median_or_half(figure: Figure | None, unknown: Unknown | None) -> str:
 def interval_of(summary: Summary, figure: str) -> str:
     """The interval of the summary's figure; `–` where its median is not shown either."""
     return interval(as_known(summary).figures.get(figure))
+
+
+def clock(bound_us: float | None) -> str:
+    """By how much the clocks may be wrong, rounded up; `–` where a single one timed it."""
+    return rounded_up(bound_us) if bound_us else UNKNOWN
 
 
 def span(figure: Figure | None) -> str:

@@ -17,6 +17,7 @@ from tinygram_bench.host.network import is_own_address
 from tinygram_bench.host.network.settings import keep_windows
 from tinygram_bench.host.occupied import cores_of
 from tinygram_bench.host.placement import placement
+from tinygram_bench.hosts.clock import FEWEST_TRIPS
 from tinygram_bench.links import Link
 from tinygram_bench.model.result import Case, Run, Warning
 from tinygram_bench.processes.children import as_they_answer
@@ -34,6 +35,9 @@ _LEAST_ROWS = 4
 """However many messages are sent at a time, a slice has time for this many one after the other."""
 _LONGEST = 2
 """A message under way when a slice ends takes at most this many times its usual time."""
+_LEAST_PAUSE_NS = 1_000_000
+_PAUSE_TRIPS = 2 * FEWEST_TRIPS
+"""A pause has time for this many of the shortest round trips: others take longer."""
 _GRACE_S = 10.0
 """How long a case, within its own limit, may still take to answer after others have stalled."""
 _TICK_NS = 4_000_000
@@ -52,7 +56,9 @@ class Agreement(Protocol):
     """What groups of the same cases on several hosts agree on, so that their slices are in step."""
 
     def lengths_ns(self, own_ns: Sequence[int]) -> Sequence[int]:
-        """In ns: the length of a slice, then each wait after one; the longest of all hosts."""
+        """In ns: how long a slice is, how long a pause, then each wait after a slice; the longest
+        of all hosts.
+        """
 
     def start_ns(self, round_trip_ns: int) -> int:
         """When the first slice begins (CLOCK_MONOTONIC of this host), once all hosts are ready.
@@ -117,7 +123,8 @@ class Group(Struct, frozen=True):
         up = self._each(self._listening, begun)
         rehearsed = self._each(self._rehearsed, up)
         turns = self._turns(rehearsed, up)
-        ready = self._each(self._warmed_up, rehearsed, up, turns)
+        warm = self._each(self._warmed_up, rehearsed, up, turns)
+        ready = self._each(self._looked, warm)
         start_ns = self.agreement.start_ns(max(map(_round_trip_ns, up)))
         sides = self._each(partial(_started, start_ns), ready)
         give_up_s = self._give_up_s(start_ns, turns)
@@ -148,7 +155,9 @@ class Group(Struct, frozen=True):
             return any(process.is_cut_off for process in far)
 
         with self.live.watching(watched) as between:
-            used = used_in_slices(start_ns, timed, give_up_s, cores, between, is_lost)
+            used = used_in_slices(
+                start_ns, timed, give_up_s, cores, between, is_lost, self._pausing(at_turn)
+            )
         # Cases that have stalled come last.
         numbers = list(at_turn)
         answering = [each.waiting.answering for each in at_turn.values()]
@@ -241,8 +250,11 @@ class Group(Struct, frozen=True):
         longest_ns: dict[str, int] = {}
         for key, wait_ns in zip(map(self.workload.at_once, self.cases), waits_ns, strict=True):
             longest_ns[key] = max(wait_ns, longest_ns.get(key, 0))
-        slice_ns, *waits_ns = self.agreement.lengths_ns([slice_ns, *longest_ns.values()])
-        turns = table(evened(waits_ns), own_ns, slice_ns, seed)
+        pause_ns = max(map(self._pause_ns, up))
+        slice_ns, pause_ns, *waits_ns = self.agreement.lengths_ns(
+            [slice_ns, pause_ns, *longest_ns.values()]
+        )
+        turns = table(evened(waits_ns), own_ns, slice_ns, seed, pause_ns)
         of_key = dict(zip(longest_ns, turns, strict=True))
         return [of_key[self.workload.at_once(case)] for case in self.cases]
 
@@ -258,6 +270,26 @@ class Group(Struct, frozen=True):
         with up.turn.explaining():
             waiting = self.workload.warmed_up(up.turn, up.address, slices)
         return _Side(up, slices, waiting, is_paired)
+
+    def _looked(self, side: _Side) -> _Side:
+        """Look at the far host's clock once more before the start. Raises RunError."""
+        if self.workload.is_timed_one_way:
+            with side.up.turn.explaining():
+                side.up.turn.stage.look_at_clock()
+        return side
+
+    def _pause_ns(self, up: _Up | Run) -> int:
+        """How long a pause must be for a look at the far host's clock; 0: nobody looks."""
+        is_asked = self.workload.is_timed_one_way and _round_trip_ns(up)
+        return max(_LEAST_PAUSE_NS, _PAUSE_TRIPS * _round_trip_ns(up)) if is_asked else 0
+
+    def _pausing(self, at_turn: Mapping[int, _Side]) -> Callable[[int], None]:
+        """What is done in pauses: look at the clock of the far host, which all cases share."""
+        for each in at_turn.values():
+            far_host = each.up.turn.stage.far_host
+            if far_host is not None:
+                return far_host.clock.look_between
+        return lambda _until_ns: None
 
     def _give_up_s(self, start_ns: int, turns: Sequence[Slices]) -> float:
         """The end of the last slice of all, plus the time that a case alone may take."""

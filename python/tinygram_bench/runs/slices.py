@@ -38,6 +38,11 @@ GAP_NS = 1_000_000
 """The time between two slices, in which the last messages of the first arrive."""
 _BEFORE_NS = GAP_NS // 2
 """How long before a slice begins CPU clocks are read."""
+_PAUSES_EVERY_NS = 500_000_000
+"""The time between two pauses, where these are not too few or too many for it."""
+_FEWEST_PAUSES, _MOST_PAUSES = 2, 1_000
+_MOST_PAUSING = 0.1
+"""Pauses make no round longer by more than this share: a short one may have none."""
 _LOOKS_EVERY_S = 1.0
 """How often a wait for the edge of a long slice looks whether all is lost."""
 _MOST_LATE = 0.05
@@ -106,11 +111,14 @@ class Slices(Value, frozen=True):
         return self.begins_ns, self.slice_ns, self.settling_ns
 
 
-def table(waits_ns: Sequence[int], own_ns: int, slice_ns: int, seed: str) -> tuple[Slices, ...]:
+def table(
+    waits_ns: Sequence[int], own_ns: int, slice_ns: int, seed: str, pause_ns: int = 0
+) -> tuple[Slices, ...]:
     """The turns of as many cases: those of each case take `own_ns` together, in whole slices.
 
     `waits_ns`: for each case, how long its messages may be on their way after its slice, beside the
-    time that they take on this host.
+    time that they take on this host. `pause_ns`: after some slices, twice a second if there is
+    enough time, nobody has a turn for so much longer.
     """
     # Processes that take turns import this module, too; only the bench draws a table.
     import random
@@ -119,10 +127,15 @@ def table(waits_ns: Sequence[int], own_ns: int, slice_ns: int, seed: str) -> tup
     begins_ns: list[list[int]] = [[] for _ in waits_ns]
     order = list(range(len(waits_ns)))
     gaps_ns = [GAP_NS + each for each in waits_ns]
-    next_ns = 0
-    for _ in range(max(1, own_ns // slice_ns)):
+    next_ns = paused_ns = 0
+    cycles = max(1, own_ns // slice_ns)
+    every_ns = _pauses_every_ns(cycles * sum(slice_ns + gap_ns for gap_ns in gaps_ns), pause_ns)
+    for _ in range(cycles):
         dice.shuffle(order)
         for case in order:
+            if pause_ns and next_ns - paused_ns >= every_ns:
+                next_ns += pause_ns
+                paused_ns = next_ns
             begins_ns[case].append(next_ns)
             next_ns += slice_ns + gaps_ns[case]
     settling_ns = round(slice_ns * SETTLING_SHARE)
@@ -130,6 +143,12 @@ def table(waits_ns: Sequence[int], own_ns: int, slice_ns: int, seed: str) -> tup
         Slices(tuple(begins), slice_ns, settling_ns, gap_ns, over_ns=next_ns)
         for begins, gap_ns in zip(begins_ns, gaps_ns, strict=True)
     )
+
+
+def _pauses_every_ns(round_ns: int, pause_ns: int) -> float:
+    """The time between two pauses of a round that takes so long without them."""
+    often_ns = min(_PAUSES_EVERY_NS, round_ns / (_FEWEST_PAUSES + 1))
+    return max(often_ns, round_ns / _MOST_PAUSES, pause_ns / _MOST_PAUSING)
 
 
 class Ends(Struct, frozen=True):
@@ -172,6 +191,7 @@ def used_in_slices(
     cores: Collection[int] = (),
     between: Callable[[int], None] = lambda _ended: None,
     is_lost: Callable[[], bool] = lambda: False,
+    pausing: Callable[[int], None] = lambda _until_ns: None,
 ) -> list[Used]:
     """What each case's processes use; this sleeps until the last slice is over, or `give_up_s`.
 
@@ -179,13 +199,21 @@ def used_in_slices(
     then would wait for. `give_up_s` is a time of time.monotonic. `cores`: those that the processes
     use. `between` is called after each slice, when the clocks are read, with the number of its
     case. `is_lost` is asked at each edge and each second before it; where it holds, the remaining
-    slices are not waited for.
+    slices are not waited for. `pausing` is called in each pause with the time at which clocks are
+    read after it.
     """
+
+    def sleep_until(at_ns: int) -> None:
+        while (left_ns := at_ns - time.monotonic_ns()) > 0 and not is_lost():
+            time.sleep(min(left_ns / 1e9, _LOOKS_EVERY_S))
+
     with ExitStack() as stack, urgent(cores):
         found = [_Watch.on(case, stack) for case in cases]
-        for at_ns, ended, beginning in _edges(start_ns, [case.slices for case in cases]):
-            while (left_ns := at_ns - time.monotonic_ns()) > 0 and not is_lost():
-                time.sleep(min(left_ns / 1e9, _LOOKS_EVERY_S))
+        for free_ns, at_ns, ended, beginning in _edges(start_ns, [case.slices for case in cases]):
+            if free_ns < at_ns:
+                sleep_until(free_ns)
+                pausing(at_ns)
+            sleep_until(at_ns)
             if is_lost():
                 break
             # What has ended comes first, and clocks come before what takes longer.
@@ -252,21 +280,23 @@ class _Watch(Struct, frozen=True):
 
 def _edges(
     start_ns: int, of_cases: Sequence[Slices]
-) -> Iterator[tuple[int, Sequence[int], Sequence[int]]]:
+) -> Iterator[tuple[int, int, Sequence[int], Sequence[int]]]:
     """A time in each gap, the cases whose slice has ended by then, and those whose slice is next.
 
     There are several where cases run at the same time. The time is late in the gap, when what was
-    sent in the slice has arrived.
+    sent in the slice has arrived. Before it comes the time from which on there is a pause, or the
+    same again where there is none.
     """
     turns: dict[int, list[int]] = {}
     for number, slices in enumerate(of_cases):
         for begin_ns in slices.begins_ns:
             turns.setdefault(begin_ns, []).append(number)
     ended: Sequence[int] = ()
+    free_ns = start_ns - _BEFORE_NS
     for begin_ns, numbers in sorted(turns.items()):
-        yield start_ns + begin_ns - _BEFORE_NS, ended, numbers
+        yield free_ns, start_ns + begin_ns - _BEFORE_NS, ended, numbers
         ended = numbers
         last = of_cases[numbers[0]]
-        next_ns = start_ns + begin_ns + last.slice_ns + last.gap_ns
+        free_ns = start_ns + begin_ns + last.slice_ns + last.gap_ns - _BEFORE_NS
     if ended:
-        yield next_ns - _BEFORE_NS, ended, ()
+        yield free_ns, free_ns, ended, ()

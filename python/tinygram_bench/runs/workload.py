@@ -89,7 +89,12 @@ class Workload(ABC):
 
 
 class TakesTurns(Workload):
-    """A workload whose cases take turns in slices."""
+    """A workload whose cases take turns in slices.
+
+    `is_timed_one_way`: its messages' times begin on one of two hosts, and end on the other.
+    """
+
+    is_timed_one_way = False
 
     def at_once(self, case: Case) -> str:
         """The key of the cases that share a stage and slices: by default, each case has its own."""

@@ -94,8 +94,8 @@ _OF_COUNTERS: Mapping[str, Said] = {
     ),
     "clock_bound_us": (
         "µs",
-        "clock_bound_ns: by which a latency, or a publication's last one, between two hosts may be "
-        "wrong",
+        "clock_bound_ns: by which a latency, a publication's last one, or a time in a queue may be "
+        "wrong between two hosts; low and high: the least and the most of the rounds",
     ),
     "delayed_acks": (
         "acknowledgements",

@@ -239,12 +239,13 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "baseline_case_id": "what the case is compared with",
         "case_id": "the case that is judged",
         "figure": "the figure that is compared",
-        "ratio": "case ÷ baseline, round by round; null: no round has both",
+        "ratio": "case ÷ baseline, round by round; null: no round has both; between two hosts the "
+        "interval of a one-way time also holds what the clocks may be wrong by",
         "verdict": "what the rounds show",
         "reason": "why nothing can be said; null: something can",
         "doubt": "its kind: the code of the warning that bars the figure, or no_rounds, no_figure, "
         "too_few_messages, nothing_came, few_rounds, pacing_differs, lateness_differs, "
-        "link_stops_differ",
+        "link_stops_differ, clocks_differ",
     },
     "Peer": {
         "peer_id": "what names the peer in its runs",

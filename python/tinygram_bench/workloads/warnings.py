@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from tinygram_bench.links.spec import REMOTE
 from tinygram_bench.model.result import Case, Run, Warning
+from tinygram_bench.statistics.figures.words import rounded_up
 from tinygram_bench.statistics.recurring import FELL_BEHIND
 from tinygram_bench.statistics.workloads import WORKLOADS
 
@@ -107,9 +108,9 @@ def with_bound(run: Run, bound_ns: int, round_trip_ns: int) -> Run:
     counters = {"clock_bound_ns": bound_ns, "clock_round_trip_ns": round_trip_ns}
     message = (
         "one-way times, and what is made of them, are between two clocks, and may be wrong by "
-        f"{bound_ns / 1e3:.1f} µs: half of a round trip of {round_trip_ns / 1e3:.1f} µs, of which "
-        "nobody can see whether the way there or back takes longer, and how far the clocks' "
-        "difference strays"
+        f"{rounded_up(bound_ns / 1e3)} µs: half of a round trip of {round_trip_ns / 1e3:.1f} µs, "
+        "of which nobody can see whether the way there or back takes longer, and how far a clock "
+        "may have strayed between two looks at it"
     )
     warnings = (*run.warnings, Warning("clock_bound", message))
     return replace(run, counters=run.counters | counters, warnings=warnings)

@@ -18,12 +18,14 @@ from tests.hosts.namespaces.apart import PLANTED_S, Apart, apart, needs_two_host
 
 from tinygram_bench.hosts import far_host
 from tinygram_bench.hosts.address import parse_server
-from tinygram_bench.hosts.clock import Clock
-from tinygram_bench.hosts.difference import Difference
+from tinygram_bench.hosts.clock import Clock, Look
+from tinygram_bench.hosts.difference import Followed
 from tinygram_bench.hosts.far_host import FarHost
 
 PLANTED_NS = PLANTED_S * 10**9
 MS_NS = 10**6
+EVERY_NS = 100 * MS_NS
+STEP_PPM = 400
 _CONNECTED_S = 20.0
 pytestmark = needs_two_hosts
 
@@ -61,9 +63,9 @@ def slowly(host: str, port: int, there_s: float, back_s: float) -> Iterator[int]
 
 def seen(
     two: Apart, there_s: float, back_s: float, monkeypatch: pytest.MonkeyPatch
-) -> tuple[Difference, int, int]:
+) -> tuple[Followed, int, int]:
     """What is made of the far clock over such a way; in ns, the shortest round trip, and by how
-    much it is wrong between two looks: beyond them the line goes on with how these strayed.
+    much it is wrong between two looks.
     """
 
     for name, value in two.environment.items():
@@ -79,13 +81,13 @@ def seen(
             host.clock.look()
             between_ns = time.monotonic_ns()
             host.clock.look()
-            found, round_trip_ns = host.clock.difference(), host.clock.round_trip_ns
+            found, round_trip_ns = host.clock.followed(between_ns), host.clock.round_trip_ns
             wrong_ns = wrong_by_ns(found, between_ns)
     return found, round_trip_ns, wrong_ns
 
 
-def wrong_by_ns(found: Difference, at_ns: int) -> int:
-    """How far the line is from the truth, at a time of the near clock."""
+def wrong_by_ns(found: Followed, at_ns: int) -> int:
+    """How far the difference is from the truth, at a time of the near clock."""
     return at_ns - found.near_ns(at_ns + PLANTED_NS)
 
 
@@ -121,3 +123,67 @@ def test_over_a_way_that_is_slower_in_one_direction_half_the_difference_is_wrong
     planted_ns = (there_s - back_s) / 2 * 1e9
     assert abs(wrong_ns - planted_ns) <= found.bound_ns - 5 * MS_NS
     assert abs(wrong_ns) <= found.bound_ns
+
+
+class DriftingClock(Clock):
+    """The far host's clock, beside which ours begins to run slower in the middle of a run."""
+
+    step_ns = 1 << 62
+
+    @classmethod
+    def ahead_ns(cls, at_ns: int) -> int:
+        """How far the far clock has come, in addition to what was planted."""
+        return max(0, at_ns - cls.step_ns) * STEP_PPM // 10**6
+
+    def _ask(self) -> Look:
+        look = super()._ask()
+        return look._replace(offset_ns=look.offset_ns + self.ahead_ns(look.at_ns))
+
+
+def test_a_clock_that_changes_its_rate_during_a_run_is_followed_within_the_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(far_host, "Clock", DriftingClock)
+    with apart(tmp_path) as two:
+        for name, value in two.environment.items():
+            monkeypatch.setenv(name, value)
+        with closing(FarHost(parse_server(two.address))) as host:
+            host.clock.look()
+            start_ns = time.monotonic_ns()
+            monkeypatch.setattr(DriftingClock, "step_ns", start_ns + 11 * EVERY_NS // 2)
+            for _ in range(12):
+                time.sleep(EVERY_NS / 1e9)
+                host.clock.look_between(time.monotonic_ns() + MS_NS)
+            end_ns = time.monotonic_ns()
+            host.clock.look()
+            found = host.clock.followed(start_ns)
+    wrong_ns = [
+        abs(found.far_ns(at) - at - PLANTED_NS - DriftingClock.ahead_ns(at))
+        for at in range(start_ns, end_ns, MS_NS)
+    ]
+    assert max(wrong_ns) <= found.bound_ns
+
+
+def test_a_report_states_the_bound_beside_latencies_and_no_smaller_than_in_any_round(
+    tmp_path: Path,
+) -> None:
+    ways = ("--only", "loop/nodelay", "--only", "loop/cork", "--rounds", 3)
+    with apart(tmp_path) as two:
+        done = two.command(tmp_path / "stream", "stream").run(
+            *ways,
+            *("--rate", "1k", "--duration", "500ms", "--server", two.address),
+            environment=two.environment,
+        )
+    assert done.code == 0, done.stderr
+    lines = done.stdout.splitlines()
+    rule = next(at for at, line in enumerate(lines) if line.startswith("---"))
+    column = lines[rule - 1].split().index("clock")
+    for strategy in ("nodelay", "cork"):
+        bounds_ns = [
+            run["counters"]["clock_bound_ns"]
+            for run in done.runs
+            if f"/{strategy}/" in run["case_id"]
+        ]
+        assert len(bounds_ns) == 3
+        row = next(line for line in lines[rule:] if line.startswith(f"loop/{strategy}"))
+        assert max(bounds_ns) <= float(row.replace(" rtt/2", "").split()[column]) * 1_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import altair as alt
 
@@ -23,14 +23,17 @@ from tinygram_bench.report.charts.ways import (
     Entrant,
     Field,
     barred,
+    clock_of,
     fields_of,
     named,
     series_in,
     series_of,
     told,
+    with_clocks,
 )
 from tinygram_bench.statistics.figures.runs import is_higher_better
 from tinygram_bench.statistics.figures.words import in_words, unit_of
+from tinygram_bench.statistics.one_way import bound_on
 from tinygram_bench.statistics.workloads import WORKLOADS
 from tinygram_bench.statistics.workloads.loads import Load
 
@@ -71,6 +74,7 @@ def _rows(field: Field, figure: str) -> tuple[Row, ...]:
             "label": f"{label} ?" if is_barred == "yes" else label,
             **around(found),
             "is_barred": is_barred,
+            **clock_of(bound_on(entrant.summary.figures, figure)),
         }
 
     known = [each for each in field.entrants if each.summary.figures.get(figure) is not None]
@@ -85,7 +89,9 @@ def _chart(
     at: int, field: Field, figure: str, unit: str, rows: tuple[Row, ...], colour: alt.Color
 ) -> Chart:
     title, name = in_words(figure).capitalize(), _NAMES[figure]
-    columns = {"way": "way", "median": unit, "low": "low", "high": "high", **BARRED}
+    columns, rows = with_clocks(
+        {"way": "way", "median": unit, "low": "low", "high": "high", **BARRED}, rows
+    )
     better = "more is better" if is_higher_better(figure) else "less is better"
 
     def draw(data: Data) -> Drawing:
@@ -100,7 +106,7 @@ def _chart(
 
 
 def _drawn(
-    data: Data, count: int, scale: Scale, colour: alt.Color, columns: dict[str, str]
+    data: Data, count: int, scale: Scale, colour: alt.Color, columns: Mapping[str, str]
 ) -> Drawing:
     """Horizontal bars of `median`, with a line from `low` to `high`, in the order of the data."""
     base = alt.Chart(data, height=STEP * count).encode(

@@ -28,6 +28,8 @@ DASHES = ((1, 0), (7, 3), (2, 2), (9, 3, 2, 3), (12, 4), (4, 4, 1, 4))
 BARRED = {"is_barred": "barred by a warning"}
 """The field, and its header, for whether a row's value may get no verdict: `yes` or `no`."""
 _ROWS = "rows"
+CLOCK_US = "clock_us"
+"""The field of a row whose value depends on the clocks of two hosts: what these may be wrong by."""
 FILE_WIDTH = 720
 """The width of a chart in a file of its own, in pixels."""
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"

@@ -25,6 +25,7 @@ from tinygram_bench.report.charts.chart import (
 )
 from tinygram_bench.report.charts.ways import (
     barred,
+    clock_of,
     fields_of,
     good_runs,
     named,
@@ -33,9 +34,10 @@ from tinygram_bench.report.charts.ways import (
     series_in_turn,
     series_of,
     told,
+    with_clocks,
 )
 from tinygram_bench.statistics.figures.runs import MIN_SAMPLES_BEYOND
-from tinygram_bench.statistics.one_way import least_known_us
+from tinygram_bench.statistics.one_way import bound_us, is_of_two_clocks, least_known_us
 from tinygram_bench.statistics.sizes_fits import fits_of
 from tinygram_bench.statistics.workloads import WORKLOADS
 
@@ -117,6 +119,8 @@ def _rows(
     """A row for each percentile of all samples of these cases; barred where a case's figure is."""
     of_all = (run for each in summaries for run in runs[each.case.case_id])
     samples = pooled(of_all, histogram)
+    wrong_us = max((bound_us(each.figures) for each in summaries), default=0.0)
+    wrong_us = wrong_us if is_of_two_clocks(histogram) else 0.0
     least_us = max((least_known_us(each.figures) for each in summaries), default=0.0)
     for percentile in PERCENTILES:
         beyond = samples.count * (100 - percentile) / 100
@@ -131,6 +135,7 @@ def _rows(
                 "one_in": 100 / (100 - percentile),
                 "time_us": at_ns / 1_000,
                 "is_barred": max(barred(each, figure) for each in summaries),
+                **clock_of(wrong_us),
             }
 
 
@@ -143,6 +148,8 @@ def _figure(histogram: str, percentile: float) -> str:
 def _chart(
     name: str, title: str, text: str, rows: tuple[Row, ...], series: tuple[Series, ...]
 ) -> Chart:
+    columns, rows = with_clocks(COLUMNS, rows)
+
     def draw(data: Data) -> Drawing:
         rarest = max(float(row["one_in"] or 1) for row in rows)
         base = alt.Chart(data, height=360).encode(
@@ -158,9 +165,9 @@ def _chart(
         return layered(
             base.mark_line(strokeWidth=2).encode(strokeDash=series_dash(series)),
             base.mark_circle(size=34, opacity=1).encode(
-                tooltip=tooltips(COLUMNS, "way", "percentile", *BARRED)
+                tooltip=tooltips(columns, "way", "percentile", *BARRED)
             ),
             questioned(base, dy=-12),
         )
 
-    return Chart(name, title, told(text, rows), COLUMNS, rows, draw, series)
+    return Chart(name, title, told(text, rows), columns, rows, draw, series)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from itertools import takewhile
 from math import inf
 
@@ -27,9 +27,18 @@ from tinygram_bench.report.charts.chart import (
     series_dash,
     tooltips,
 )
-from tinygram_bench.report.charts.ways import Entrant, barred, fields_of, series_of, told
+from tinygram_bench.report.charts.ways import (
+    Entrant,
+    barred,
+    clock_of,
+    fields_of,
+    series_of,
+    told,
+    with_clocks,
+)
 from tinygram_bench.report.prose import names_without_rate, without_rate
 from tinygram_bench.statistics.figures.words import in_words
+from tinygram_bench.statistics.one_way import bound_on
 from tinygram_bench.statistics.recurring import FELL_BEHIND, recurs
 from tinygram_bench.statistics.workloads import WORKLOADS
 from tinygram_bench.statistics.workloads.loads import Load, way_of
@@ -137,6 +146,7 @@ def _rows(
                 **around(found),
                 "kept_up": kept_up.get(each.case.case_id, "yes"),
                 "is_barred": barred(each.summary, figure),
+                **clock_of(bound_on(each.summary.figures, figure)),
             }
 
 
@@ -144,12 +154,13 @@ def _chart(
     name: str,
     where: str,
     said: tuple[str, str],
-    columns: dict[str, str],
+    columns: Mapping[str, str],
     rows: tuple[Row, ...],
     series: tuple[Series, ...],
     limit_us: float | None,
 ) -> Chart:
     percentile, what = said
+    columns, rows = with_clocks(columns, rows)
     if limit_us is not None:
         rows = tuple({**row, "limit_us": limit_us} for row in rows)
         columns = {**columns, "limit_us": "limit"}

@@ -23,7 +23,7 @@ from tinygram_bench.report.charts.chart import (
     series_dash,
     tooltips,
 )
-from tinygram_bench.report.charts.ways import series_in_turn, told
+from tinygram_bench.report.charts.ways import clock_of, series_in_turn, told, with_clocks
 from tinygram_bench.report.sweeps.words import labels_of
 from tinygram_bench.statistics.figures.words import in_words, unit_of
 from tinygram_bench.statistics.sweeps.curves import Swept, curves_of
@@ -52,14 +52,18 @@ def sweep_charts(result: Result) -> Iterator[Chart]:
 def _rows(swept: Swept) -> Iterator[Row]:
     _, scale = _AXES[swept.sweep.parameter]
     for curve, label in labels_of(swept).items():
-        points = zip(swept.values, curve.figures, curve.doubts, curve.unknown, strict=True)
-        for value, figure, doubt, unknown in points:
+        points = zip(
+            *(swept.values, curve.figures, curve.doubts, curve.unknown, curve.bounds_us),
+            strict=True,
+        )
+        for value, figure, doubt, unknown, bound_us in points:
             if figure is not None and unknown is None:
                 yield {
                     "way": label,
                     "value": value * scale,
                     **around(figure),
                     "is_barred": "no" if doubt is None else "yes",
+                    **clock_of(bound_us),
                 }
 
 
@@ -67,7 +71,9 @@ def _chart(swept: Swept, rows: tuple[Row, ...], series: tuple[Series, ...]) -> C
     axis, _ = _AXES[swept.sweep.parameter]
     figure, unit = in_words(swept.figure), unit_of(swept.figure).strip()
     shown = f"{figure}, {unit}" if unit else figure
-    columns = {"way": "way", "value": axis, "median": shown, "low": "low", "high": "high", **BARRED}
+    columns, rows = with_clocks(
+        {"way": "way", "value": axis, "median": shown, "low": "low", "high": "high", **BARRED}, rows
+    )
 
     def draw(data: Data) -> Drawing:
         y = Scale.logarithmic(shown, rows, "low", "median", "high")

@@ -22,8 +22,15 @@ from tinygram_bench.report.charts.chart import (
     layered,
     tooltips,
 )
-from tinygram_bench.report.charts.ways import Entrant, Field, fields_of, good_runs
+from tinygram_bench.report.charts.ways import (
+    Entrant,
+    Field,
+    clocks_told,
+    fields_of,
+    good_runs,
+)
 from tinygram_bench.statistics.figures.runs import is_higher_better
+from tinygram_bench.statistics.one_way import bound_us, is_of_two_clocks
 from tinygram_bench.statistics.workloads.loads import alternates, turns_of
 from tinygram_bench.statistics.workloads.sizes import TIME, is_exchange
 
@@ -115,8 +122,15 @@ def timeline_charts(result: Result) -> Iterator[Chart]:
         if rows:
             name = f"timeline-{at + 1}" if len(groups) > 1 else "timeline"
             title, text = f"Timeline of {turns.words['turn']}s", _text(turns, figure, size)
+            text += clocks_told(_bounds_us(result, turns.cases, figure))
             draw = partial(_draw, rows=rows, columns=turns.columns)
             yield Chart(name, title, text, turns.columns, rows, draw, where=turns.where)
+
+
+def _bounds_us(result: Result, cases: Sequence[Case], figure: str) -> Iterator[float]:
+    """By how much two clocks may be wrong in the figure of each case, in µs."""
+    if is_of_two_clocks(figure):
+        yield from (bound_us(each.figures) for each in result.summaries if each.case in cases)
 
 
 def _text(turns: _Turns, figure: str, size: int) -> str:

@@ -8,10 +8,12 @@ from msgspec import Struct
 
 from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import Case, Result, Run, Summary
-from tinygram_bench.report.charts.chart import COLOURS, DASHES, GREY, Row, Series
+from tinygram_bench.report.charts.chart import CLOCK_US, COLOURS, DASHES, GREY, Row, Series
 from tinygram_bench.report.loads.tables import rows_by_load
+from tinygram_bench.report.numbers import CLOCK
 from tinygram_bench.report.prose import load_names, pace
 from tinygram_bench.report.workloads.rr import labels_of
+from tinygram_bench.statistics.figures.words import rounded_up
 from tinygram_bench.statistics.one_way import as_known
 from tinygram_bench.statistics.verdicts.doubts import barring
 from tinygram_bench.statistics.workloads.loads import Load, is_alone, server_of
@@ -121,11 +123,41 @@ def barred(summary: Summary, figure: str) -> str:
 
 
 def told(text: str, rows: Sequence[Row], place: str = "") -> str:
-    """The text of a chart; if it has question marks, also their meaning and their `place`."""
+    """The text of a chart; if it has question marks, also their meaning and their `place`.
+
+    Where two clocks timed what it shows, also what these may be wrong by.
+    """
+    text += clocks_told(float(row.get(CLOCK_US) or 0) for row in rows)
     if all(row["is_barred"] == "no" for row in rows):
         return text
     meaning = "A question mark: a warning bars this value from any verdict, and the notes say why."
     return f"{text} {meaning}{place}"
+
+
+def clocks_told(bounds_us: Iterable[float]) -> str:
+    """A sentence to append on the largest of these bounds; empty where one clock timed all."""
+    most_us = max(bounds_us, default=0.0)
+    if not most_us:
+        return ""
+    return (
+        f" The clocks of the two hosts may be wrong by up to {rounded_up(most_us)} µs in each of "
+        "these times."
+    )
+
+
+def clock_of(bound_us: float | None) -> Row:
+    """A row's field for what two clocks may be wrong by; none where one clock timed the figure."""
+    return {CLOCK_US: bound_us} if bound_us else {}
+
+
+def with_clocks(
+    columns: Mapping[str, str], rows: Iterable[Row]
+) -> tuple[Mapping[str, str], tuple[Row, ...]]:
+    """The columns and rows, with a column for these fields where any row has one."""
+    rows = tuple(rows)
+    if not any(CLOCK_US in row for row in rows):
+        return columns, rows
+    return {**columns, CLOCK_US: f"{CLOCK}, µs"}, tuple({CLOCK_US: None, **row} for row in rows)
 
 
 def good_runs(result: Result) -> Mapping[str, Sequence[Run]]:

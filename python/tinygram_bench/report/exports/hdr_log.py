@@ -10,9 +10,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from math import ceil
 
 from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import Named, Result, Run
+from tinygram_bench.statistics.one_way import bound_us
 
 _NOT_IN_TAGS = re.compile(r"[,\s\"]")
 _LEGEND = '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"'
@@ -29,7 +31,7 @@ def hdr_log(results: Sequence[Named]) -> str:
     begun_s = {each.name: _begun_s(each.result) for each in results}
     known_s = [each for each in begun_s.values() if each is not None]
     first_s = min(known_s, default=None)
-    lines = [*_HEAD, *_thinned(results), *_start(first_s), _LEGEND]
+    lines = [*_HEAD, *_thinned(results), *_clocks(results), *_start(first_s), _LEGEND]
     for each in results:
         if each.result.is_condensed:
             continue
@@ -46,6 +48,16 @@ def _thinned(results: Sequence[Named]) -> Iterator[str]:
                 f"#[RESULT {_tag(each.name)} is from a large page, whose histograms have fewer "
                 "different values: the least, the greatest and those at the percentiles that are "
                 "told are as measured, and those between are not.]"
+            )
+
+
+def _clocks(results: Sequence[Named]) -> Iterator[str]:
+    for each in results:
+        most_us = max((bound_us(summary.figures) for summary in each.result.summaries), default=0)
+        if most_us:
+            yield (
+                f"#[RESULT {_tag(each.name)}: latency, last and queueing are between the clocks of "
+                f"two hosts, which may be wrong by {ceil(most_us * 1_000)} ns.]"
             )
 
 

@@ -9,7 +9,7 @@ from statistics import median
 from msgspec import Struct
 
 from tinygram_bench.model.result import Figure, HostRun, Result
-from tinygram_bench.report.numbers import UNKNOWN, number, rate
+from tinygram_bench.report.numbers import CLOCK, UNKNOWN, clock, number, rate
 from tinygram_bench.report.table import Column, Shown, Table, table_of
 from tinygram_bench.statistics.one_way import BOUND, least_known_us
 
@@ -33,9 +33,14 @@ class _Parts(Struct, frozen=True):
         known = [value for each in self.parts if (value := value_of(each)) is not None]
         return max(known) / 1e3 if known else None
 
+    @property
+    def bound_us(self) -> float | None:
+        """By how much the clocks of the host and its server may be wrong, in µs."""
+        return self.most(lambda each: each.clock_bound_ns)
+
     def known_us(self, latency_of: Callable[[HostRun], float | None]) -> float | None:
         """The middle of a latency, in µs; None also where the clocks do not know it well enough."""
-        middle, bound_us = self.middle(latency_of), self.most(lambda each: each.clock_bound_ns)
+        middle, bound_us = self.middle(latency_of), self.bound_us
         bound = None if bound_us is None else Figure(bound_us, bound_us, bound_us)
         return None if middle is None or middle < least_known_us({BOUND: bound}) else middle
 
@@ -71,9 +76,7 @@ _OF_A_HOST: tuple[Shown[_Parts], ...] = (
     Shown(Column("host"), lambda host: host.host),
     Shown(Column("server", 3), lambda host: host.servers),
     Shown(Column("messages\nor calls"), lambda host: f"{host.done:,}"),
-    Shown(
-        Column("clock wrong\nby, µs", 2), lambda host: _us(host, lambda each: each.clock_bound_ns)
-    ),
+    Shown(Column(f"{CLOCK}\nµs", 2), lambda host: clock(host.bound_us)),
     Shown(Column("out of step\nby, µs"), lambda host: _us(host, lambda each: each.step_error_ns)),
     Shown(Column("late start\nµs", 1), lambda host: _us(host, lambda each: each.late_start_ns)),
     Shown(Column("parts\nfailed"), lambda host: f"{host.failed} of {len(host.parts)}"),
@@ -92,6 +95,7 @@ _OF_A_STREAM: tuple[Shown[_Parts], ...] = (
     Shown(Column("p50\nµs"), lambda part: number(part.known_us(_p50_us))),
     Shown(Column("p99\nµs"), lambda part: number(part.known_us(_p99_us))),
     Shown(Column("max\nµs"), lambda part: number(part.known_us(_max_us))),
+    Shown(Column(CLOCK.replace(" ", "\n")), lambda part: clock(part.bound_us)),
 )
 _OF_ROUND_TRIPS: tuple[Shown[_Parts], ...] = (
     *_OF_A_STREAM[:2],
@@ -112,8 +116,9 @@ _OF_A_PART: Mapping[str, tuple[Shown[_Parts], ...]] = {
 }
 """Workload → what is shown of a host's part in a case."""
 _NOTES = (
-    "wrong by, out of step by, late start: the most of all runs; out of step: beside the slices of "
-    "its server's clock, so that two hosts are so by their sum at most",
+    f"{CLOCK}, out of step by, late start: the most of all runs; {CLOCK}: by how much the clocks "
+    "of the host and its server may be wrong; out of step: beside the slices of its server's "
+    "clock, so that two hosts are so by their sum at most",
 )
 _HIDDEN = (
     f"{UNKNOWN}  of a latency: not shown where the clocks of the host and its server may be wrong "

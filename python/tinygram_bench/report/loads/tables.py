@@ -11,8 +11,10 @@ from msgspec.structs import replace
 
 from tinygram_bench.model.result import Case, Result, Summary, Verdict
 from tinygram_bench.report.numbers import (
+    CLOCK,
     MARKS,
     UNKNOWN,
+    clock,
     interval_of,
     marked_ratio,
     median_of,
@@ -21,11 +23,16 @@ from tinygram_bench.report.numbers import (
 )
 from tinygram_bench.report.prose import all_cases, marks_explained
 from tinygram_bench.report.table import Column, Row, RowKind, Shown, Table
-from tinygram_bench.statistics.one_way import is_known
+from tinygram_bench.statistics.one_way import bound_us, is_known, is_of_two_clocks
 from tinygram_bench.statistics.verdicts.contests import Verdicts, clear_winners
 from tinygram_bench.statistics.workloads.loads import Load, is_base, is_faulty, is_limit, way_of
 
 OWN_BASE = "nodelay of its runtime"
+_CLOCKS = (
+    f"{CLOCK}  in µs: the clocks of the two hosts may be wrong by so much in each time that begins "
+    "on one and ends on the other"
+)
+_ALIKE = ", alike for all ways of a round"
 
 
 class LoadTable(Struct, frozen=True):
@@ -146,7 +153,11 @@ def drawn(verdicts: Verdicts, load: Load, table: LoadTable, rows: Sequence[CaseR
 
 
 def _table(table: LoadTable, rows: Sequence[CaseRow], notes: tuple[str, ...] = ()) -> Table:
-    """The table of these rows; it has columns for holds only where something is held."""
+    """The table of these rows.
+
+    It has columns for holds only where something is held, and one for what two clocks may be wrong
+    by where there are two.
+    """
     summaries = [row.summary for row in rows if row.summary is not None]
     shown = [
         each
@@ -154,6 +165,15 @@ def _table(table: LoadTable, rows: Sequence[CaseRow], notes: tuple[str, ...] = (
         if not each.figure.startswith("hold_")
         or any(summary.figures.get(each.figure) for summary in summaries)
     ]
+    of_two_clocks = [at for at, each in enumerate(shown, 1) if is_of_two_clocks(each.figure)]
+    if of_two_clocks and any(bound_us(summary.figures) for summary in summaries):
+        # No table is without it, however narrow it is.
+        of_clocks = Shown[Summary](
+            Column(CLOCK.replace(" ", "\n")), lambda summary: clock(bound_us(summary.figures))
+        )
+        shown.insert(of_two_clocks[-1], of_clocks)
+        in_turns = all(summary.case.parameters.slice_ns for summary in summaries)
+        notes = (*notes, _CLOCKS + (_ALIKE if in_turns else ""))
     columns = (Column("case"), *(each.column for each in shown))
     return Table(table.title, columns, tuple(_row(row, shown) for row in rows), notes)
 

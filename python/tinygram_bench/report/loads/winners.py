@@ -20,6 +20,8 @@ from tinygram_bench.report.prose import (
     paired_rounds,
 )
 from tinygram_bench.statistics.figures.intervals import looks_of
+from tinygram_bench.statistics.figures.words import rounded_up
+from tinygram_bench.statistics.one_way import bound_on
 from tinygram_bench.statistics.verdicts.contests import (
     Contest,
     Standing,
@@ -99,7 +101,22 @@ def _outcome(result: Result, verdicts: Verdicts, contest: Contest) -> str:
         tail = standings_of(verdicts, contest, contest.figure.replace("_p50_", "_p99_"))
         outcome += f"; on p99 {_on_p99(contest, tail, outcome)}"
         standings += tail
-    return outcome + _how_sure(result, contest.ranked[0], standings)
+    sure = _how_sure(result, contest.ranked[0], standings)
+    return outcome + sure + (_clocks(result, contest) if sure else "")
+
+
+def _clocks(result: Result, contest: Contest) -> str:
+    """What the clocks of two hosts may be wrong by, which is in the intervals of the ratios."""
+    ranked = {case.case_id for case in contest.ranked}
+    bounds_us = [
+        bound_on(summary.figures, contest.figure) or 0.0
+        for summary in result.summaries
+        if summary.case.case_id in ranked
+    ]
+    if not any(bounds_us):
+        return ""
+    wrong_us = rounded_up(max(bounds_us))
+    return f"; these intervals hold what the clocks of the two hosts may be wrong by, {wrong_us} µs"
 
 
 def _decided(contest: Contest, standings: tuple[Standing, ...]) -> str:

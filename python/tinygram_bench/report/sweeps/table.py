@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinygram_bench.report.numbers import HALF, UNKNOWN, median_or_half
+from tinygram_bench.report.numbers import CLOCK, HALF, UNKNOWN, clock, median_or_half
 from tinygram_bench.report.prose import first_of
 from tinygram_bench.report.sweeps.words import SAID, labels_of
 from tinygram_bench.report.table import Column, Row, Table
@@ -13,6 +13,7 @@ from tinygram_bench.statistics.one_way import Unknown
 from tinygram_bench.statistics.sweeps.curves import Curve, Swept
 
 _BEHIND, _DOUBTED = "!", "?"
+_CLOCKS = f"{CLOCK}  in µs: the clocks of the two hosts may be wrong by so much in any of the row"
 
 
 def table_on(swept: Swept) -> Table:
@@ -31,6 +32,13 @@ def table_on(swept: Swept) -> Table:
         for at, value in enumerate(swept.values)
     )
     notes = []
+    bounds_us = [_bound_us(swept, at) for at in range(len(swept.values))]
+    if any(bounds_us):
+        columns = (*columns, Column(CLOCK.replace(" ", "\n")))
+        rows = tuple(
+            Row((*row.cells, clock(each))) for row, each in zip(rows, bounds_us, strict=True)
+        )
+        notes.append(_CLOCKS)
     if any(any(curve.is_behind) for curve in swept.curves):
         notes.append(f"{_BEHIND}  fell behind its schedule in half of the rounds or more")
     doubts = dict.fromkeys(each for curve in swept.curves for each in curve.doubts if each)
@@ -50,6 +58,12 @@ def _cell(curve: Curve, at: int) -> str:
     text = median_or_half(curve.figures[at], unknown)
     doubt = _DOUBTED if any(curve.doubts[at : at + 1]) else ""
     return text + (_BEHIND if curve.is_behind[at] else doubt)
+
+
+def _bound_us(swept: Swept, at: int) -> float:
+    """By how much the clocks of two hosts may be wrong in any figure of a point, in µs."""
+    known = (each for curve in swept.curves for each in curve.bounds_us[at : at + 1] if each)
+    return max(known, default=0.0)
 
 
 def _note_on(unknown: Sequence[Unknown]) -> str:

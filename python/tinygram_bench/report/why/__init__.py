@@ -11,7 +11,8 @@ from tinygram_bench.report.document import Reason
 from tinygram_bench.report.numbers import ratio
 from tinygram_bench.report.prose import load_names
 from tinygram_bench.report.why.clauses import arrival_clause, cpu_clause, evidence_clause
-from tinygram_bench.statistics.figures.words import in_words
+from tinygram_bench.statistics.figures.words import in_words, rounded_up
+from tinygram_bench.statistics.one_way import is_of_two_clocks
 from tinygram_bench.statistics.verdicts.why.pairs import Why, whys_of
 from tinygram_bench.statistics.workloads import WORKLOADS
 from tinygram_bench.statistics.workloads.loads import Load, way_of
@@ -66,7 +67,10 @@ def _head(why: Why, verdict: Verdict) -> str:
     verb = _VERBS.get(verdict.figure, "has")
     of = WORKLOADS[why.case.workload].unit if verdict.figure in _VERBS else in_words(verdict.figure)
     case, baseline = _name(why.case, why.baseline), _name(why.baseline, why.case)
-    return f"{case} {verb} {ratio(verdict.ratio.median)} × the {of} of {baseline}"
+    head = f"{case} {verb} {ratio(verdict.ratio.median)} × the {of} of {baseline}"
+    if why.bound_us and is_of_two_clocks(verdict.figure):
+        head += f" (clocks ± {rounded_up(why.bound_us)} µs)"
+    return head
 
 
 def _names(why: Why) -> str:

@@ -5,12 +5,14 @@ They are for watching: without intervals, and no verdict is made of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from tinygram_bench.model.result import Case, Run
+from tinygram_bench.model.result import Case, Figure, Run
 from tinygram_bench.statistics.figures.runs import figures_of
+from tinygram_bench.statistics.figures.words import rounded_up
+from tinygram_bench.statistics.one_way import BOUND, is_known
 from tinygram_bench.statistics.workloads import WORKLOADS
 
 _RATES = ("throughput_per_s", "calls_per_s")
@@ -19,13 +21,16 @@ _RATES = ("throughput_per_s", "calls_per_s")
 class Latest(Struct, frozen=True):
     """What was measured in one run; None: not known.
 
-    `due_per_s`: how many messages were to be sent, where the case has a schedule.
+    `due_per_s`: how many messages were to be sent, where the case has a schedule. `bound_us`: by
+    how much the clocks of two hosts may be wrong in the latencies; one that they do not know within
+    a fifth is not told.
     """
 
     due_per_s: float | None
     rate_per_s: float | None
     p50_us: float | None
     p99_us: float | None
+    bound_us: float | None = None
 
 
 def latest_of(case: Case, run: Run) -> Latest | None:
@@ -35,12 +40,24 @@ def latest_of(case: Case, run: Run) -> Latest | None:
     figures = figures_of(case, run).values
     rates = (figures.get(name) for name in _RATES)
     histogram = WORKLOADS[case.workload].time
+    p50_us, p99_us = (_known(figures, f"{histogram}_{each}_us") for each in ("p50", "p99"))
+    is_timed = p50_us is not None or p99_us is not None
     return Latest(
         case.rate_per_s,
         next((rate for rate in rates if rate is not None), None),
-        figures.get(f"{histogram}_p50_us"),
-        figures.get(f"{histogram}_p99_us"),
+        p50_us,
+        p99_us,
+        figures.get(BOUND) if is_timed else None,
     )
+
+
+def _known(figures: Mapping[str, float | None], name: str) -> float | None:
+    found = {
+        each: Figure(value, value, value)
+        for each in (name, BOUND)
+        if (value := figures.get(each)) is not None
+    }
+    return figures.get(name) if is_known(found, name) else None
 
 
 def in_words(found: Iterable[Latest]) -> list[str]:
@@ -52,11 +69,13 @@ def in_words(found: Iterable[Latest]) -> list[str]:
         "p50 {} µs": [each.p50_us for each in all_],
         "p99 {} µs": [each.p99_us for each in all_],
     }
-    return [
+    told = [
         words.format(_range(known))
         for words, values in columns.items()
         if (known := [value for value in values if value is not None])
     ]
+    bounds_us = [each.bound_us for each in all_ if each.bound_us is not None]
+    return [*told, f"clocks ± {rounded_up(max(bounds_us))} µs"] if bounds_us else told
 
 
 def _range(values: list[float]) -> str:

@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from tinygram_bench.model.result import Case, Figure
+from tinygram_bench.statistics.one_way import Unknown
 
 Kind = Literal["times", "counts"]
 Shown = Literal["worse", "better", "not_shown", "cannot_say"]
@@ -21,7 +22,9 @@ class Change(Struct, frozen=True):
     between the least and the greatest of them; None: the result does not have the figure. `ratio`:
     after ÷ before, with its interval; None where there is none. `reason`: why it cannot be said
     whether the figure changed, even where there is a ratio; None where it can.
-    `is_higher_better`: whether a ratio above 1 is an improvement.
+    `is_higher_better`: whether a ratio above 1 is an improvement. `bounds_us`: by how much the
+    clocks of two hosts may be wrong in each result; 0: one clock timed it. `unknown`: why the
+    figure of each result may not be shown for that reason.
     """
 
     case: Case
@@ -32,6 +35,8 @@ class Change(Struct, frozen=True):
     ratio: Figure | None
     is_higher_better: bool = False
     reason: str | None = None
+    bounds_us: tuple[float, float] = (0.0, 0.0)
+    unknown: tuple[Unknown | None, Unknown | None] = (None, None)
 
     @property
     def shown(self) -> Shown:

@@ -17,7 +17,7 @@ in each result: they were not wrong alike. Where that alone hides a change, it c
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from math import exp, inf, log, sqrt
+from math import exp, log, sqrt
 from statistics import fmean, variance
 
 from msgspec import Struct
@@ -27,8 +27,15 @@ from tinygram_bench.statistics.changes.change import Change
 from tinygram_bench.statistics.changes.student import quantile
 from tinygram_bench.statistics.figures.runs import is_higher_better
 from tinygram_bench.statistics.figures.samples import Sample, samples_of
-from tinygram_bench.statistics.figures.words import in_words
-from tinygram_bench.statistics.one_way import BOUND, is_of_two_clocks
+from tinygram_bench.statistics.figures.words import in_words, rounded_up
+from tinygram_bench.statistics.one_way import (
+    OF_TWO_CLOCKS,
+    Figures,
+    bound_us,
+    is_of_two_clocks,
+    unknown_in,
+    with_own_errors,
+)
 from tinygram_bench.statistics.verdicts.doubts import MIN_PAIRED_ROUNDS, barring
 from tinygram_bench.statistics.workloads.loads import Load, is_faulty, turns_of
 
@@ -44,16 +51,27 @@ Logs = Mapping[int, float]
 class _Sides(Struct, frozen=True):
     """A figure's logarithms, round by round, of one case before and after.
 
-    `bounds_us`: by how much the clocks of two hosts may be wrong in each; 0: one clock timed it.
+    `clocks`: of one that two clocks timed, what else is known of these in each.
     """
 
     before: Logs
     after: Logs
-    bounds_us: tuple[float, float] = (0.0, 0.0)
+    clocks: tuple[Figures, Figures] = ({}, {})
 
     @property
     def has_enough(self) -> bool:
         return min(len(self.before), len(self.after)) >= MIN_PAIRED_ROUNDS
+
+    @property
+    def bounds_us(self) -> tuple[float, float]:
+        """By how much the clocks may be wrong in each; 0: one clock timed it."""
+        before, after = map(bound_us, self.clocks)
+        return before, after
+
+    @property
+    def middles(self) -> tuple[float, float]:
+        """The geometric means, before and after."""
+        return exp(fmean(self.before.values())), exp(fmean(self.after.values()))
 
 
 def time_changes(before: Result, after: Result, cases: Sequence[Case]) -> tuple[Change, ...]:
@@ -82,13 +100,14 @@ def _sides(
     samples: tuple[Mapping[str, Sample], Mapping[str, Sample]], case: Case, figure: str
 ) -> _Sides:
     before, after = (side[case.case_id] for side in samples)
-    bounds_us = (_bound_us(before, figure), _bound_us(after, figure))
-    return _Sides(_logs(before, figure), _logs(after, figure), bounds_us)
+    clocks = (_clocks(before, figure), _clocks(after, figure))
+    return _Sides(_logs(before, figure), _logs(after, figure), clocks)
 
 
-def _bound_us(sample: Sample, figure: str) -> float:
-    bound = sample.figure(BOUND) if is_of_two_clocks(figure) else None
-    return 0.0 if bound is None else bound.high
+def _clocks(sample: Sample, figure: str) -> Figures:
+    if not is_of_two_clocks(figure):
+        return {}
+    return {name: sample.figure(name) for name in OF_TWO_CLOCKS}
 
 
 def _logs(sample: Sample, figure: str) -> Logs:
@@ -144,22 +163,29 @@ def _change(
                 "host did between the results cannot be told from a change; measure another way "
                 "beside it"
             )
-        alone, ratio = ratio, _with_clocks(ratio, own)
+        alone, ratio = ratio, with_own_errors(ratio, own.middles, own.bounds_us)
         if reason is None and _is_shown(alone) and not _is_shown(ratio):
-            of_before, of_after = own.bounds_us
+            wrong_before, wrong_after = map(rounded_up, own.bounds_us)
             reason = (
-                f"the clocks of the two hosts may be wrong by {of_before:.1f} µs before and "
-                f"{of_after:.1f} µs after, which may be all that changed"
+                f"the clocks of the two hosts may be wrong by {wrong_before} µs before and "
+                f"{wrong_after} µs after, which may be all that changed"
             )
+    before, after = _figure(own.before), _figure(own.after)
+    of_before, of_after = own.clocks
     return Change(
         case=case,
         figure=figure,
         kind="times",
-        before=_figure(own.before),
-        after=_figure(own.after),
+        before=before,
+        after=after,
         ratio=ratio,
         is_higher_better=is_higher_better(figure),
         reason=reason,
+        bounds_us=own.bounds_us,
+        unknown=(
+            unknown_in({**of_before, figure: before}, figure),
+            unknown_in({**of_after, figure: after}, figure),
+        ),
     )
 
 
@@ -182,17 +208,6 @@ def _interval(sides: _Sides, missed: float) -> Figure:
     middle = fmean(after) - fmean(before)
     half = quantile(missed, freedom) * sqrt(sum(errors))
     return Figure(exp(middle), exp(middle - half), exp(middle + half))
-
-
-def _with_clocks(ratio: Figure, own: _Sides) -> Figure:
-    """The interval with what the clocks may be wrong by, before and after, in either direction."""
-    before, after = (
-        bound_us / exp(fmean(logs.values()))
-        for bound_us, logs in zip(own.bounds_us, (own.before, own.after), strict=True)
-    )
-    low = ratio.low * max(0.0, 1 - after) / (1 + before)
-    high = ratio.high * (1 + after) / (1 - before) if before < 1 else inf
-    return Figure(ratio.median, low, high)
 
 
 def _is_shown(ratio: Figure) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from statistics import median
 
 from msgspec import Struct
 
@@ -17,6 +18,7 @@ from tinygram_bench.statistics.figures.runs import (
     is_extreme,
     pooled_figure,
 )
+from tinygram_bench.statistics.one_way import BOUND
 
 
 class Sample(Struct, frozen=True):
@@ -57,9 +59,12 @@ class Sample(Struct, frozen=True):
 
         An extreme, and a percentile that not every round alone supports, are those of all rounds'
         samples together; the interval then goes from the lowest to the highest of the rounds' own
-        values, widened where need be.
+        values, widened where need be. So does that of what two clocks may be wrong by: it must hold
+        for every round.
         """
         values = tuple(self.values(name).values())
+        if values and name == BOUND:
+            return Figure(median(values), min(values), max(values))
         if not values or self.is_median(name):
             return figure_of(values, self.looks) if values else None
         pooled = pooled_figure(name, self.good_runs)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 _STATISTICS = {
     "min": "least",
     "mean": "mean",
@@ -43,6 +45,11 @@ _UNITS = {
     "_bytes": " B",
     "_percent": " %",
 }
+
+
+def rounded_up(us: float) -> str:
+    """A bound in µs as text, in tenths, and never smaller than it is: `21.5`."""
+    return f"{ceil(round(us * 10, 6)) / 10:,.1f}"
 
 
 def in_words(figure: str) -> str:

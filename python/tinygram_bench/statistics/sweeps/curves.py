@@ -13,7 +13,7 @@ from tinygram_bench.model.sweep import Point, Sweep
 from tinygram_bench.statistics.figures.intervals import figure_of
 from tinygram_bench.statistics.figures.runs import is_higher_better
 from tinygram_bench.statistics.figures.samples import Sample, samples_of
-from tinygram_bench.statistics.one_way import Unknown, unknown_in
+from tinygram_bench.statistics.one_way import Unknown, bound_on, unknown_in
 from tinygram_bench.statistics.recurring import FELL_BEHIND, recurs
 from tinygram_bench.statistics.summary import summarise
 from tinygram_bench.statistics.verdicts.comparison import round_ratios, verdict_on
@@ -30,6 +30,7 @@ class Curve(Struct, frozen=True):
     it failed in every round. `doubts`: why the figure gets no verdict at a point, apart from
     falling behind; None: it may get one. `unknown`: where the clocks of two hosts do not know the
     figure well enough for it to be shown, which bars no verdict on two ways; None: it may be shown.
+    `bounds_us`: by how much these clocks may be wrong at each point; None: one clock timed it.
     """
 
     cases: tuple[Case, ...]
@@ -38,6 +39,7 @@ class Curve(Struct, frozen=True):
     has_failed: tuple[bool, ...]
     doubts: tuple[str | None, ...] = ()
     unknown: tuple[Unknown | None, ...] = ()
+    bounds_us: tuple[float | None, ...] = ()
 
     @property
     def figures(self) -> tuple[Figure | None, ...]:
@@ -180,6 +182,7 @@ def _curve(figure: str, samples: Sequence[Sample], summaries: dict[str, Summary]
             unknown_in(each.figures, figure) if values else None
             for each, values in zip(of_cases, rounds, strict=True)
         ),
+        bounds_us=tuple(bound_on(each.figures, figure) for each in of_cases),
     )
 
 

@@ -34,23 +34,26 @@ class Met(Struct, frozen=True):
 def met_at(curve: Curve, limit: Limit) -> tuple[int, ...]:
     """At each point 1 where the interval is below the limit, -1 where that is not kept to, else 0.
 
+    Between two hosts the interval also holds what the clocks may be wrong by.
     The limit is not kept to where the interval is above it, nor where a way failed in every round,
     or fell behind its schedule in half of them: then it does not send what was asked, whatever its
     latency is. A figure that is in doubt shows neither, nor does one that may not be shown because
     the clocks of two hosts do not know it well enough.
     """
+    bounds_us = curve.bounds_us or (None,) * len(curve.rounds)
     return tuple(
-        -1 if has_failed or is_behind else 0 if doubt else _sign(figure, limit)
-        for figure, has_failed, is_behind, doubt in zip(
-            curve.figures, curve.has_failed, curve.is_behind, curve.reasons, strict=True
+        -1 if has_failed or is_behind else 0 if doubt else _sign(figure, bound_us or 0.0, limit)
+        for figure, bound_us, has_failed, is_behind, doubt in zip(
+            curve.figures, bounds_us, curve.has_failed, curve.is_behind, curve.reasons, strict=True
         )
     )
 
 
-def _sign(figure: Figure | None, limit: Limit) -> int:
+def _sign(figure: Figure | None, bound_us: float, limit: Limit) -> int:
     if figure is None:
         return 0
-    return -1 if figure.low >= limit.below_us else int(figure.high < limit.below_us)
+    is_above = figure.low - bound_us >= limit.below_us
+    return -1 if is_above else int(figure.high + bound_us < limit.below_us)
 
 
 def met_of(values: tuple[float, ...], curve: Curve, limit: Limit) -> Met:

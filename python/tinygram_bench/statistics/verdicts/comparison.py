@@ -1,7 +1,8 @@
 """Verdicts: how a case compares with a baseline, round by round.
 
 The two values of a ratio come from the same round, minutes apart at most, so that what drifts over
-the experiment (heat, neighbours) cancels out.
+the experiment (heat, neighbours) cancels out. Between two hosts its interval also holds what the
+clocks may be wrong by.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from tinygram_bench.model.result import Case, Figure, Plan, Run, Summary, Verdic
 from tinygram_bench.statistics.figures.intervals import figure_of
 from tinygram_bench.statistics.figures.runs import is_higher_better
 from tinygram_bench.statistics.figures.samples import Sample, samples_of
+from tinygram_bench.statistics.verdicts.clocks import clocks_doubt, with_clocks
 from tinygram_bench.statistics.verdicts.contests import contests_of
 from tinygram_bench.statistics.verdicts.doubts import (
     cycle_ratios,
@@ -118,7 +120,12 @@ def verdict_on(
     """How a case compares with a baseline in one figure, or why that cannot be said."""
     ratios = round_ratios(baseline[1], case[1], figure)
     ratio = figure_of(ratios, case[1].looks) if ratios else None
-    doubt = doubt_on(figure, (baseline[0], case[0]), (baseline[1], case[1]), ratios, ratio)
+    summaries, samples = (baseline[0], case[0]), (baseline[1], case[1])
+    doubt = doubt_on(figure, summaries, samples, ratios, ratio)
+    if ratio is not None:
+        measured, ratio = ratio, with_clocks(figure, summaries, samples, ratio)
+        if doubt is None and judge(measured, figure) != judge(ratio, figure):
+            doubt = clocks_doubt(figure, summaries)
     return Verdict(
         baseline_case_id=baseline[0].case.case_id,
         case_id=case[0].case.case_id,

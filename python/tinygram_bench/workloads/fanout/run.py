@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 
 from tinygram_bench.host.occupied import cores_of
 from tinygram_bench.host.placement import placement
@@ -47,6 +48,8 @@ _QUEUED_NS = 10_000_000
 class Fanout(TakesTurns):
     """A publisher under test, and all its subscribers."""
 
+    is_timed_one_way = True
+
     def limit_s(self, case: Case) -> float:
         asked = FanoutParameters.of(case)
         return (asked.timeout_ns + asked.duration_ns) / 1e9
@@ -55,7 +58,6 @@ class Fanout(TakesTurns):
         """Have the subscribers listen for the publisher."""
         case, link = turn.case, turn.link
         asked = FanoutParameters.of(case)
-        turn.stage.look_at_clock()
         heard_fd = turn.stage.memory(_HEARD)
         subscribers = turn.stage.far(_SUBSCRIBERS, f"{PACKAGE}.subscribers", pass_fds=[heard_fd])
         subscribers.tell(
@@ -100,8 +102,6 @@ class Fanout(TakesTurns):
 
     def warmed_up(self, turn: Turn, address: Address | None, slices: Slices) -> Waiting:
         """Both ends have warmed up already; they get the slices with the start."""
-        # To connect and to warm up may have taken long.
-        turn.stage.look_at_clock()
         order = self._publisher_order(turn, address)
         publisher = turn.stage.child(_PUBLISHER)
         subscribers = turn.stage.child(_SUBSCRIBERS)
@@ -132,15 +132,19 @@ class Fanout(TakesTurns):
         own_ns = self.own_ns(turn.case)
         slices = Slices((0,), own_ns, round(own_ns * SETTLING_SHARE))
         waiting = self.warmed_up(turn, address, slices)
+        # To connect and to warm up may have taken long.
+        turn.stage.look_at_clock()
         turn.begin()
         start_ns = time.monotonic_ns() + _LEAD_NS + turn.link.round_trip_ns
         waiting.start(start_ns)
         ends = [Ends(slices, waiting.pids, waiting.resting_pids)]
         cores = cores_of(placement(turn.case.placement))
         far = turn.stage.child(_SUBSCRIBERS).process
-        (used,) = used_in_slices(
-            start_ns, ends, turn.give_up_s, cores, is_lost=lambda: far.is_cut_off
-        )
+        host = turn.stage.far_host
+        with nullcontext() if host is None else host.clock.looking():
+            (used,) = used_in_slices(
+                start_ns, ends, turn.give_up_s, cores, is_lost=lambda: far.is_cut_off
+            )
         return waiting.collect(used)
 
     def _publisher_order(self, turn: Turn, address: Address | None) -> PublisherOrder:
@@ -213,8 +217,9 @@ def _with_bound(turn: Turn, begin: Begin, heard: Heard, run: Run) -> Run:
     host = turn.stage.far_host
     if host is not None and begin.difference is not None:
         now_ns = time.monotonic_ns()
-        host.clock.look(max(begin.at_ns, now_ns - FRESH_NS))
-        found = host.clock.difference(begin.at_ns)
+        over_ns = begin.at_ns + max(begin.slices.over_ns, begin.slices.own_ns)
+        host.clock.look(max(over_ns, now_ns - FRESH_NS))
+        found = host.clock.followed(begin.at_ns)
         last_ns = min(now_ns, max(heard.last_ns))
         bound_ns = found.bound_ns + found.strays_ns(begin.difference, begin.at_ns, last_ns)
         run = with_bound(run, bound_ns, host.clock.round_trip_ns)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import time
+from contextlib import nullcontext
 from functools import partial
 
 import msgspec
@@ -52,6 +53,8 @@ class Stream(TakesTurns):
     `generator`: the number of this generator in a cluster; each has arrivals of its own.
     """
 
+    is_timed_one_way = True
+
     def __init__(self, seed: int, generator: int = 0) -> None:
         super().__init__(seed)
         self._generator = generator
@@ -71,7 +74,6 @@ class Stream(TakesTurns):
 
         A sender at the far end does not listen before it has its whole order.
         """
-        turn.stage.look_at_clock()
         if _is_reverse(turn.case):
             return None
         order = self._receiver_order(turn)
@@ -96,6 +98,7 @@ class Stream(TakesTurns):
 
     def exchange(self, turn: Turn, address: Address | None) -> Exchanged:
         """Have the sender send, and match its messages to the receiver's notes."""
+        turn.stage.look_at_clock()
         return _collected(turn, self._begun(turn, address))
 
     def at_once(self, case: Case) -> str:
@@ -274,12 +277,13 @@ def _collected(turn: Turn, order: Order, used: Used | None = None) -> Exchanged:
 
     Between two hosts all times become those of the sender's clock, by which messages were due.
     """
-    turn.hear(_sender(turn), End)
+    host = turn.stage.far_host
+    with host.clock.looking() if host is not None and used is None else nullcontext():
+        turn.hear(_sender(turn), End)
     report = _report(turn)
     counters = _counted(turn) | report.counters
     heard = Heard(contents(_memory(turn, _NOTES)), contents(_memory(turn, _TURNS)))
     collected_ns, start_ns = time.monotonic_ns(), report.start_ns
-    host = turn.stage.far_host
     add_up = partial(
         assembled,
         turn.case,
@@ -294,9 +298,10 @@ def _collected(turn: Turn, order: Order, used: Used | None = None) -> Exchanged:
     if _is_reverse(turn.case):
         # By what was known of the clock when the sender was told when to start.
         start_ns = host.clock.difference_now().near_ns(start_ns)
-    # Cases that took turns have all ended by the first of these looks.
-    host.clock.look(max(start_ns, collected_ns - FRESH_NS))
-    found = host.clock.difference(start_ns)
+    # Cases that took turns have all ended by the first look after the last slice of all.
+    over_ns = collected_ns if order.slices is None else start_ns + order.slices.over_ns
+    host.clock.look(max(over_ns, collected_ns - FRESH_NS))
+    found = host.clock.followed(start_ns)
     if _is_reverse(turn.case):
         heard = replace(heard, notes=notes_there(heard.notes, found))
         collected_ns, start_ns = found.far_ns(collected_ns), found.near_ns(report.start_ns)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from tinygram_bench.model.result import Case, Result, Run, Verdict
 from tinygram_bench.statistics.figures.intervals import looks_of
+from tinygram_bench.statistics.one_way import bound_us
 from tinygram_bench.statistics.verdicts.why.account import Account, Spent, account
 from tinygram_bench.statistics.verdicts.why.evidence import Evidence, evidence_of
 from tinygram_bench.statistics.verdicts.why.spent import arrival_spent, cpu_spent
@@ -21,7 +22,8 @@ class Why(Struct, frozen=True):
 
     `verdicts`: those on the figures in which the two are shown to differ, in the order of the
     result. `cpu` and `arrival`: the accounts, None where there is nothing to explain or nothing was
-    measured.
+    measured. `bound_us`: by how much the clocks of two hosts may be wrong in the two latencies; 0:
+    one clock timed them.
     """
 
     baseline: Case
@@ -31,6 +33,7 @@ class Why(Struct, frozen=True):
     arrival: Account | None
     baseline_evidence: Evidence
     case_evidence: Evidence
+    bound_us: float = 0.0
 
 
 def whys_of(result: Result) -> tuple[Why, ...]:
@@ -50,11 +53,13 @@ def whys_of(result: Result) -> tuple[Why, ...]:
         if verdict.verdict in (*DIFFERENT, "cannot_say"):
             of_pair.append(verdict)
     looks = looks_of(result.plan)
+    bounds_us = {each.case.case_id: bound_us(each.figures) for each in result.summaries}
     found = []
     for (baseline, case), verdicts in pairs.items():
         shown = [each for each in verdicts if each.verdict in DIFFERENT]
         if verdicts:
             each = why(cases[baseline], cases[case], runs[baseline], runs[case], shown, looks)
+            each = replace(each, bound_us=max(bounds_us[baseline], bounds_us[case]))
             found.append(each if shown else replace(each, cpu=None, arrival=None))
     return tuple(found)
 

@@ -13,9 +13,9 @@ import pytest
 
 from tinygram_bench import _native
 from tinygram_bench.hosts import clock
-from tinygram_bench.hosts.clock import Clock, Look, difference, notes_here, notes_there
+from tinygram_bench.hosts.clock import Clock, Look, difference, followed, notes_here, notes_there
 from tinygram_bench.hosts.clock_server import TIME
-from tinygram_bench.hosts.difference import Difference
+from tinygram_bench.hosts.difference import Difference, Followed
 from tinygram_bench.hosts.wire import TOKEN_BYTES
 from tinygram_bench.processes.workers import RunError
 
@@ -35,7 +35,7 @@ def looks(offset_ns: int, drift: float, strays_ns: list[int]) -> list[Look]:
 @pytest.mark.parametrize("offset_ns", [0, -7 * SECOND_NS, 5_000 * SECOND_NS])
 @pytest.mark.parametrize("drift", [0.0, 50e-6, -200e-6])
 def test_an_offset_and_a_drift_are_taken_out(offset_ns: int, drift: float) -> None:
-    found = difference(looks(offset_ns, drift, [0, 0, 0, 0]))
+    found = followed(looks(offset_ns, drift, [0, 0, 0, 0]), NOW_NS)
     near_ns = NOW_NS + SECOND_NS // 2
     far_ns = near_ns + offset_ns + round(drift * SECOND_NS / 2)
     assert abs(found.near_ns(far_ns) - near_ns) <= found.bound_ns
@@ -50,8 +50,10 @@ def test_an_offset_and_a_drift_are_taken_out(offset_ns: int, drift: float) -> No
     assert abs(there_ns - far_ns) <= 2
 
 
-LEVEL = Difference(since_ns=NOW_NS, offset_ns=7 * SECOND_NS, rate=0.0, bound_ns=1)
-BEHIND = Difference(since_ns=NOW_NS, offset_ns=-7 * SECOND_NS, rate=0.0, bound_ns=1)
+LEVEL, BEHIND = (
+    Followed([Difference(since_ns=NOW_NS, offset_ns=offset_ns, rate=0.0, bound_ns=1)])
+    for offset_ns in (7 * SECOND_NS, -7 * SECOND_NS)
+)
 
 
 @pytest.mark.parametrize("count", [1, 8, 15, 17, 24])
@@ -89,25 +91,40 @@ def test_a_line_goes_on_with_a_drift_that_its_looks_show(
         onwards, found = asked.onwards(), asked.difference_now()
     last_ns = NOW_NS + (len(strays_ns) - 1) * SECOND_NS
     assert onwards.rate == pytest.approx(shown, abs=1e-9)
-    assert onwards.strays_ns(found, last_ns) <= 1
+    assert abs(onwards.far_ns(last_ns) - found.far_ns(last_ns)) <= 1
 
 
-def test_lines_stray_from_each_other_most_at_an_end() -> None:
-    level = Difference(since_ns=NOW_NS, offset_ns=7, rate=0.0, bound_ns=1)
+def test_a_difference_strays_from_a_line_most_at_an_end_or_where_it_bends() -> None:
+    line = Difference(since_ns=NOW_NS, offset_ns=7, rate=0.0, bound_ns=1)
     steep = Difference(since_ns=NOW_NS, offset_ns=9, rate=1e-3, bound_ns=1)
-    assert level.strays_ns(steep, NOW_NS, NOW_NS + SECOND_NS) == 1_000_002
+    bend_ns, end_ns = NOW_NS + SECOND_NS, NOW_NS + 3 * SECOND_NS
+    back = Difference(since_ns=bend_ns, offset_ns=9 + SECOND_NS // 1_000, rate=-1e-3, bound_ns=1)
+    assert Followed([steep]).strays_ns(line, NOW_NS, bend_ns) == 1_000_002
+    assert Followed([steep, back]).strays_ns(line, NOW_NS, end_ns - SECOND_NS) == 1_000_002
+    assert Followed([steep, back]).strays_ns(line, NOW_NS, end_ns) == 1_000_002
+    later_ns = bend_ns + 1_000_000
+    assert Followed([steep, back]).strays_ns(line, later_ns, end_ns) == 999_998
+
+
+@pytest.mark.parametrize("drift", [0.0, 50e-6, -200e-6])
+def test_a_time_of_either_clock_has_one_of_the_other(drift: float) -> None:
+    found = followed(looks(7 * SECOND_NS, drift, [0, 9_000, -3_000, 5_000]), NOW_NS + SECOND_NS)
+    for after_ms in range(0, 5_000, 130):
+        near_ns = NOW_NS + after_ms * 1_000_000
+        assert abs(found.near_ns(found.far_ns(near_ns)) - near_ns) <= 1
 
 
 def test_the_bound_is_half_a_round_trip_and_what_looks_stray() -> None:
     assert difference(looks(0, 0.0, [0, 0])).bound_ns >= TRIP_NS // 2
     assert difference(looks(0, 0.0, [0, 9_000, 0])).bound_ns >= TRIP_NS // 2 + 4_500
+    assert followed(looks(0, 0.0, [0, 9_000, 0]), NOW_NS).bound_ns >= TRIP_NS // 2 + 4_500
 
 
 def test_a_way_that_is_slower_there_is_within_the_bound_and_not_seen() -> None:
     there_ns, back_ns = 35_000, 5_000
     # The far clock is the near one: it is read `there_ns` after the question.
     asymmetric = (there_ns - back_ns) // 2
-    found = difference(looks(asymmetric, 0.0, [0, 0, 0]))
+    found = followed(looks(asymmetric, 0.0, [0, 0, 0]), NOW_NS)
     assert NOW_NS - found.near_ns(NOW_NS) == asymmetric <= found.bound_ns
 
 
@@ -155,14 +172,16 @@ def test_a_clock_that_jumps_during_a_run_is_named_and_the_next_run_is_measured()
     ahead_ns = 0
     with telling(lambda _: time.monotonic_ns() + ahead_ns) as found:
         found.look()
+        start_ns = time.monotonic_ns()
         ahead_ns = JUMP_NS
         found.look()
         with pytest.raises(
             RunError, match=r"a clock of the two hosts has jumped by about 5e\+03 ms"
         ):
-            found.difference()
+            found.followed(start_ns)
+        start_ns = time.monotonic_ns()
         found.look()
-        assert abs(found.difference().offset_ns - JUMP_NS) < SECOND_NS
+        assert abs(found.followed(start_ns).far_ns(start_ns) - start_ns - JUMP_NS) < SECOND_NS
 
 
 def test_a_jump_is_told_of_every_case_that_ran_meanwhile() -> None:
@@ -175,9 +194,9 @@ def test_a_jump_is_told_of_every_case_that_ran_meanwhile() -> None:
         for _ in range(2):
             found.look()
             with pytest.raises(RunError, match="has jumped"):
-                found.difference(start_ns)
+                found.followed(start_ns)
         assert abs(found.difference_now().offset_ns - JUMP_NS) < SECOND_NS
-        assert found.difference(time.monotonic_ns()) == found.difference_now()
+        assert abs(found.followed(time.monotonic_ns()).far_ns(0) - JUMP_NS) < SECOND_NS
 
 
 def test_a_look_over_a_long_way_takes_fewer_round_trips() -> None:
@@ -190,7 +209,7 @@ def test_a_look_over_a_long_way_takes_fewer_round_trips() -> None:
 
     with telling(time_ns, wait_s=0.2) as found:
         found.look()
-    assert clock._FEWEST_TRIPS <= asked < clock._TRIPS
+    assert clock.FEWEST_TRIPS <= asked < clock._TRIPS
 
 
 def test_all_cases_that_began_together_have_the_look_before_their_start(
@@ -211,7 +230,7 @@ def test_all_cases_that_began_together_have_the_look_before_their_start(
         time.sleep(0.05)
         for _ in range(4):
             found.look()
-            known = found.difference(start_ns)
+            known = found.followed(start_ns)
             assert known.since_ns <= start_ns
             ahead_ns = known.far_ns(start_ns) - start_ns - drift * (start_ns - begun_ns)
             assert abs(ahead_ns) <= known.bound_ns
