@@ -33,13 +33,23 @@ def count_changes(before: Result, after: Result, cases: Sequence[Case]) -> tuple
 
     A count that neither result has is left out.
     """
+    good = [_good_runs(each) for each in (before, after)]
     return tuple(
         _change(case, what, sides)
         for case in cases
         for what, counter in COUNTED.items()
-        for sides in [[_per_unit(case, each.runs, counter) for each in (before, after)]]
+        for sides in [[_per_unit(case, runs.get(case.case_id, ()), counter) for runs in good]]
         if any(sides)
     )
+
+
+def _good_runs(result: Result) -> Mapping[str, Sequence[Run]]:
+    """case_id → its runs that did not fail."""
+    found: dict[str, list[Run]] = {}
+    for run in result.runs:
+        if run.failure is None:
+            found.setdefault(run.case_id, []).append(run)
+    return found
 
 
 def _per_unit(case: Case, runs: Sequence[Run], counter: str) -> list[float]:
@@ -47,7 +57,6 @@ def _per_unit(case: Case, runs: Sequence[Run], counter: str) -> list[float]:
     return [
         count / units
         for run in runs
-        if run.case_id == case.case_id and run.failure is None
         for count, units in [(run.counters.get(counter), run.counters.get(unit))]
         if count is not None and units
     ]

@@ -22,7 +22,7 @@ from statistics import fmean, variance
 
 from msgspec import Struct
 
-from tinygram_bench.model.result import Case, Figure, Result
+from tinygram_bench.model.result import Case, Figure, Result, Summary
 from tinygram_bench.statistics.changes.change import Change
 from tinygram_bench.statistics.changes.student import quantile
 from tinygram_bench.statistics.figures.runs import is_higher_better
@@ -46,6 +46,8 @@ _LEAST_SPREAD = 1e-4
 """The precision of the rounds' values, as a share: clocks and counters are whole numbers."""
 
 Logs = Mapping[int, float]
+_Summaries = Mapping[str, Summary]
+"""case_id → the case's summary."""
 
 
 class _Sides(Struct, frozen=True):
@@ -77,6 +79,7 @@ class _Sides(Struct, frozen=True):
 def time_changes(before: Result, after: Result, cases: Sequence[Case]) -> tuple[Change, ...]:
     """Every compared figure of the `cases`, which both results have."""
     samples = (samples_of(before.plan, before.runs), samples_of(after.plan, after.runs))
+    summaries = (_summaries_of(before), _summaries_of(after))
     loads: dict[Hashable, list[Case]] = {}
     for case in cases:
         if not is_faulty(case):
@@ -86,11 +89,11 @@ def time_changes(before: Result, after: Result, cases: Sequence[Case]) -> tuple[
         for alike in loads.values()
         for case in alike
         for figure in Load.of(case).compared_figures
-        for others in [_unbarred((before, after), alike, case, figure)]
+        for others in [_unbarred(summaries, alike, case, figure)]
     ]
     count = sum(own.has_enough for _, _, own, _ in asked)
     return tuple(
-        _change(case, figure, own, others, FAMILY_MISSED / max(count, 1), (before, after))
+        _change(case, figure, own, others, FAMILY_MISSED / max(count, 1), summaries)
         for case, figure, own, others in asked
         if own.before or own.after
     )
@@ -115,13 +118,13 @@ def _logs(sample: Sample, figure: str) -> Logs:
 
 
 def _unbarred(
-    results: tuple[Result, Result], alike: Sequence[Case], case: Case, figure: str
+    summaries: tuple[_Summaries, _Summaries], alike: Sequence[Case], case: Case, figure: str
 ) -> list[Case]:
     """The load's other cases whose figure no warning bars in either result."""
     return [
         other
         for other in alike
-        if other is not case and not any(_barring(each, other, figure) for each in results)
+        if other is not case and not any(_barring(each, other, figure) for each in summaries)
     ]
 
 
@@ -147,9 +150,9 @@ def _change(
     own: _Sides,
     others: _Sides | None,
     missed: float,
-    results: tuple[Result, Result],
+    summaries: tuple[_Summaries, _Summaries],
 ) -> Change:
-    ratio, reason = None, _doubt(case, figure, own, results)
+    ratio, reason = None, _doubt(case, figure, own, summaries)
     if own.has_enough:
         ratio = _interval(own, missed)
         relative = None if others is None else _Sides(*_relative(own, others))
@@ -214,28 +217,34 @@ def _is_shown(ratio: Figure) -> bool:
     return not ratio.low <= 1 <= ratio.high
 
 
-def _doubt(case: Case, figure: str, own: _Sides, results: tuple[Result, Result]) -> str | None:
-    for name, logs, result in zip(
-        ("before", "after"), (own.before, own.after), results, strict=True
+def _doubt(
+    case: Case, figure: str, own: _Sides, summaries: tuple[_Summaries, _Summaries]
+) -> str | None:
+    for name, logs, of_cases in zip(
+        ("before", "after"), (own.before, own.after), summaries, strict=True
     ):
         if not logs:
             return f"{name} there is no {in_words(figure)}: not known, or too few samples"
         if len(logs) < MIN_PAIRED_ROUNDS:
             return f"{name} there are {len(logs)} rounds, and {MIN_PAIRED_ROUNDS} are needed"
-        message = _barring(result, case, figure)
+        message = _barring(of_cases, case, figure)
         if message is not None:
             return f"{name}: {message}"
     return None
 
 
-def _barring(result: Result, case: Case, figure: str) -> str | None:
+def _barring(summaries: _Summaries, case: Case, figure: str) -> str | None:
     """The first warning that bars the case's figure."""
-    for summary in result.summaries:
-        if summary.case.case_id == case.case_id:
-            # Slices are of no help: the two results were not measured side by side.
-            warning = barring(figure, summary, took_turns=False)
-            return None if warning is None else warning.message
-    return None
+    summary = summaries.get(case.case_id)
+    if summary is None:
+        return None
+    # Slices are of no help: the two results were not measured side by side.
+    warning = barring(figure, summary, took_turns=False)
+    return None if warning is None else warning.message
+
+
+def _summaries_of(result: Result) -> _Summaries:
+    return {summary.case.case_id: summary for summary in result.summaries}
 
 
 def _figure(logs: Logs) -> Figure | None:
