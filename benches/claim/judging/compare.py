@@ -1,8 +1,8 @@
 """One strategy beside another, round by round: the first rounds pick, the later ones compare.
 
 What is lost is lost by the later rounds, so that luck in picking is not in it: the rival that was
-picked may have been lucky. What is held is held against every rival, whichever is the best, so that
-nothing is picked for it, and all rounds count.
+picked may have been lucky. What is held is held against every rival that may be the best, whichever
+is, so that luck in picking can only make it harder, and all rounds count.
 """
 
 from __future__ import annotations

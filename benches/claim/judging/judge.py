@@ -2,7 +2,8 @@
 
 A figure is lost when it is lost to the best one in the rounds that compare, and held when it is
 held, over all rounds, against each that the rounds that pick do not show to be worse: that is an
-intersection-union test, whose error needs no correction, and in which luck in picking has no part.
+intersection-union test, whose error needs no correction. What luck in picking can do to it is to
+leave the best one out as worse than another, as the rounds that pick may by their own error.
 Where the clock leaves the figure that decides a cell undecided, counts may decide it by the same
 rule, either way, unless the clock contradicts them.
 """
@@ -38,7 +39,8 @@ class Verdict(Value, frozen=True):
 
     `is_deciding`: whether the cell is decided by this figure. `rivals`: all that it must be held
     against, the best one first; `ratio`: the cost ÷ the best one's over all rounds, or in those
-    that compare if it is lost by them, and `rounds`: how many have both. `is_large`: worse, and by
+    that compare if it is lost by them; `rounds`: how many rounds have both, those that pick among
+    them. `is_large`: worse, and by
     more than LARGE_LOSS by the estimate; `is_shown_large`: by the whole interval. `by_clock`: what
     the clock says. `by_counts`: what counts say of the figure that decides a cell (counts.py), and
     `counted`: the ratio to the best one that they predict; None: nothing.

@@ -24,6 +24,9 @@ const WRITE_NS: u32 = 4_000;
 const WAKE_NS: u32 = 5_000;
 /// More messages than these are never few, however dear a wake-up is.
 const MOST_FEW: u64 = 8;
+/// After so many writes of senders a price that is not known is taken as guessed: large writes do not
+/// measure it.
+const MOST_TRIES: u8 = 16;
 /// Senders that have written nothing for this many times the price of a write are not busy.
 const REST_WRITES: u64 = 12;
 /// Messages that come within this part of the price of a write after one, or after each other, are a burst.
@@ -61,6 +64,8 @@ pub(in super::super) struct SharedAdaptive {
     /// No message is held for longer than this, as far as the scheduler lets a thread write it.
     most_ns: u64,
     write: Price,
+    /// How many writes senders made, up to `MOST_TRIES`.
+    tries: u8,
     /// The time until the thread comes while senders are busy, at best: it waits for them, too.
     wake: Price,
     /// The usual time until the thread comes when senders are not busy.
@@ -171,7 +176,9 @@ impl Policy for SharedAdaptive {
 
     fn on_written(&mut self, end_ns: u64, by: Writer) {
         self.last_write_ns = end_ns;
-        if by == Writer::Thread {
+        if by != Writer::Thread {
+            self.tries = MOST_TRIES.min(self.tries + 1);
+        } else {
             self.has_visited = true;
             // Where waiting brings more, a visit tells nothing: the scheduler lets the thread in now and then.
             if self.doublings == 0 {
@@ -207,6 +214,7 @@ impl SharedAdaptive {
         Self {
             most_ns,
             write: Price::median(WRITE_NS),
+            tries: 0,
             wake: Price::low(WAKE_NS),
             rested_wake: Price::median(WAKE_NS),
             told: None,
@@ -262,7 +270,7 @@ impl SharedAdaptive {
         if burst > MOST_FEW {
             return false;
         }
-        if !self.write.is_known() {
+        if !self.write.is_known() && self.tries < MOST_TRIES {
             // Only writes of senders measure it.
             return true;
         }

@@ -114,6 +114,33 @@ fn senders_write_until_the_price_of_a_write_is_known() {
 }
 
 #[test]
+fn where_no_write_measures_its_price_senders_write_a_few_bursts_alone() {
+    let mut connection = Connection::new();
+    connection.adaptive = SharedAdaptive::new(LONG_NS);
+    for burst in 0..4 {
+        let before = connection.messages;
+        for _ in 0..8 {
+            if connection
+                .adaptive
+                .on_message(connection.moment(None))
+                .is_some()
+            {
+                // A large write: nobody is told how long a small one takes.
+                connection.messages += 1;
+                connection.now_ns += 3 * Connection::WRITE_NS;
+                connection
+                    .adaptive
+                    .on_written(connection.now_ns, Writer::Sender);
+            }
+        }
+        assert!(!connection.adaptive.write.is_known());
+        let written = connection.messages - before;
+        assert_eq!(written == 8, burst < 2, "burst {burst}: {written}");
+        connection.rest(LONG_NS);
+    }
+}
+
+#[test]
 fn messages_that_come_singly_are_written_by_their_senders() {
     let mut connection = Connection::new();
     for _ in 0..200 {
