@@ -97,7 +97,7 @@ def test_results_of_other_hosts_are_compared_where_that_is_asked_for() -> None:
 @pytest.mark.parametrize(
     ("ask", "fault"),
     [
-        (lambda: compared(gate="all"), "--gate 'all' is unknown: .* times, counts, both"),
+        (lambda: compared(gate="all"), "gate 'all' is unknown: .* times, counts, both"),
         (lambda: compared(fail_above=-0.1), "fail_above=-0.1 is not a share"),
         (lambda: compared(compared_result({"cork": [1e5] * 8})), "have no case in common"),
     ],

@@ -43,7 +43,8 @@ class Verdict(Value, frozen=True):
     them. `is_large`: worse, and by
     more than LARGE_LOSS by the estimate; `is_shown_large`: by the whole interval. `by_clock`: what
     the clock says. `by_counts`: what counts say of the figure that decides a cell (counts.py), and
-    `counted`: the ratio to the best one that they predict; None: nothing.
+    `counted`: the ratio to the best one that they predict; None: nothing. `last_round`: the last
+    that both had.
     """
 
     cell: int
@@ -58,6 +59,7 @@ class Verdict(Value, frozen=True):
     is_shown_large: bool
     by_counts: Outcome = "undecided"
     counted: Figure | None = None
+    last_round: int = 0
 
     @property
     def rival(self) -> str:
@@ -88,7 +90,7 @@ class Verdict(Value, frozen=True):
     def may_be_decided(self) -> bool:
         """Whether more rounds may change an undecided verdict."""
         is_open = self.is_deciding and self.outcome == "undecided" and self.doubt is None
-        return is_open and self.rounds < LOOKS[-1]
+        return is_open and self.last_round < LOOKS[-1]
 
 
 def verdicts_of(cells: Sequence[Cell], samples: Samples) -> tuple[Verdict, ...]:
@@ -125,7 +127,8 @@ def _verdict(
         return None
     doubt = doubts[rivals[0]]
     is_known = doubt in STILL_LOST
-    against_best = compared(samples.ratios(number, OURS, rivals[0], figure))
+    by_best = samples.ratios(number, OURS, rivals[0], figure)
+    against_best = compared(by_best)
     assert against_best is not None, "it is among the ratios"
     outcome = _outcome(rivals, ratios, doubts, against_best)
     ratio = against_best if outcome == "lost" else ratios[rivals[0]]
@@ -138,7 +141,7 @@ def _verdict(
         if rivals[0] in countable
         else None
     )
-    by_counts = _by_counts(rivals, counted, best, ratios, doubts)
+    by_counts = _by_counts(rivals, counted, (best, against_best), ratios, doubts)
     best = best if by_counts == "lost" else counted.get(rivals[0])
     is_counted_worse = by_counts == "lost" and outcome == "undecided"
     return Verdict(
@@ -147,7 +150,7 @@ def _verdict(
         is_deciding=is_deciding,
         rivals=tuple(rivals),
         ratio=ratio,
-        rounds=len(looked_at(samples.ratios(number, OURS, rivals[0], figure))),
+        rounds=len(looked_at(by_best)),
         by_clock=outcome,
         doubt=doubt,
         is_large=(is_known and ratio.low > 1 and ratio.median > 1 + LARGE_LOSS)
@@ -156,27 +159,28 @@ def _verdict(
         or (is_counted_worse and best is not None and best.low > 1 + LARGE_LOSS),
         by_counts=by_counts,
         counted=best,
+        last_round=max(by_best),
     )
 
 
 def _by_counts(
     rivals: Sequence[str],
     counted: Mapping[str, Figure | None],
-    best: Figure | None,
+    of_best: tuple[Figure | None, Figure],
     ratios: Mapping[str, Figure],
     doubts: Mapping[str, Doubt | None],
 ) -> Outcome:
     """What counts say: *held* against each rival, by the clock or by them; *lost* to the best one.
 
-    `counted`: what they predict of all rounds, `best`: of the best one in the rounds that compare.
+    `counted`: what they predict of all rounds, and `ratios`: what the clock says of these.
+    `of_best`: both of the best one, in the rounds that compare.
 
     Of a rival of which the clock says the contrary, wholly on the other side of 1, or wholly beside
     what is predicted, they say nothing. What the kernel holds is not counted: that rival can cost
     more than predicted, never less, so that ours may be held against it, and nothing is lost to it.
     """
 
-    def by_counts(name: str, found: Figure | None) -> Outcome:
-        ratio = ratios[name]
+    def by_counts(name: str, found: Figure | None, ratio: Figure) -> Outcome:
         if found is None or not is_bounded(found) or not is_bounded(ratio):
             return "undecided"
         if found.high < ratio.low or ratio.high < found.low:
@@ -190,11 +194,14 @@ def _by_counts(
 
     if not counted:
         return "undecided"
-    if by_counts(rivals[0], best) == "lost":
+    if by_counts(rivals[0], *of_best) == "lost":
         return "lost"
     is_held = all(
         name in ratios
-        and (_is_held(ratios[name], doubts[name]) or by_counts(name, counted.get(name)) == "held")
+        and (
+            _is_held(ratios[name], doubts[name])
+            or by_counts(name, counted.get(name), ratios[name]) == "held"
+        )
         for name in rivals
     )
     return "held" if is_held else "undecided"

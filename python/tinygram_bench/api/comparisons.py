@@ -75,7 +75,7 @@ def compare(
     Raises UsageError where the results are not comparable or have no figure in common, with the
     text of `tinygram compare`, and for an unknown `gate` or a negative `fail_above`.
     """
-    one_of("--gate", gate, KINDS)
+    one_of("gate", gate, KINDS)
     if fail_above is not None and not fail_above >= 0:
         raise UsageError(
             f"fail_above={fail_above!r} is not a share: name one that is 0 or more, such as 0.05"

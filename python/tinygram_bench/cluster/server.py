@@ -63,7 +63,8 @@ class FarEnds:
 
     def close(self) -> None:
         self._clients.close()
-        self._loop.call_soon_threadsafe(self._serving.cancel)
+        with suppress(RuntimeError):  # The loop is closed where the listener has failed.
+            self._loop.call_soon_threadsafe(self._serving.cancel)
         self._thread.join()
 
     async def _serve(self, listener: socket.socket, limits: Limits) -> None:

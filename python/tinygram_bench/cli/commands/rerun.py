@@ -179,7 +179,8 @@ def _far_end(earlier: Result, server: str | None, file: Path) -> FarAddress | No
     if server is None:
         far = earlier.environment.get("far")
         host, port = (far.get("host"), far.get("port", PORT)) if isinstance(far, dict) else (0, 0)
-        if not isinstance(host, str) or LEFT_OUT in host:
+        is_port = type(port) is int and 0 < port < 1 << 16
+        if not isinstance(host, str) or LEFT_OUT in host or not is_port:
             raise UsageError(
                 f"{file} was measured between two hosts, and does not say which was the far end: "
                 "name one on which `tinygram serve` runs with --server HOST"

@@ -150,7 +150,7 @@ def part_tables(result: Result, labels: Mapping[str, str]) -> tuple[Table, ...]:
     title = "Each host's part in each case"
     if len(rows) > _MOST_ROWS:
         title += f": the first {_MOST_ROWS} of {len(rows)}"
-    shown = (*_WHICH_PART, *_OF_A_PART[result.plan.cases[0].workload])
+    shown = (*_WHICH_PART, *_OF_A_PART.get(result.plan.cases[0].workload, _OF_A_STREAM))
     latencies = (_p50_us, _p99_us, _max_us)
     is_hidden = any(row.hides(each) for row in rows[:_MOST_ROWS] for each in latencies)
     return (table_of(title, shown, rows[:_MOST_ROWS], _HIDDEN if is_hidden else ()),)

@@ -1,7 +1,7 @@
 """What the clocks of two hosts may be wrong by, in the ratio of two latencies.
 
 Cases that took turns have the same error: it may change their ratio, and not which of them is
-faster. Of cases that ran alone each may be wrong in a direction of its own.
+faster. Each of two cases that ran alone may be wrong in a direction of its own.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ def with_clocks(
     baseline, case = (summary.figures.get(figure) for summary in summaries)
     if not any(bounds_us) or baseline is None or case is None:
         return ratio
+    if baseline.median <= 0 or case.median <= 0:
+        # The clocks may be wrong by all of it: a ratio to nothing has no bound, and shows nothing.
+        return Figure(ratio.median, min(ratio.low, 1.0), max(ratio.high, 1.0))
     if took_turns_together(*samples):
         most_us = min(max(bounds_us), _MOST_SHARE * min(baseline.median, case.median))
         return with_common_error(ratio, baseline.median, (most_us, max(bounds_us)))
@@ -34,16 +37,19 @@ def with_clocks(
     return with_own_errors(ratio, times_us, capped)
 
 
-def clocks_doubt(figure: str, summaries: tuple[Summary, Summary]) -> Doubt:
+def clocks_doubt(
+    figure: str, summaries: tuple[Summary, Summary], samples: tuple[Sample, Sample]
+) -> Doubt:
     """The doubt where only the clocks keep two cases from being told apart."""
     of_baseline, of_case = map(rounded_up, _bounds_us(figure, summaries))
     baseline, case = (way_of(summary.case) for summary in summaries)
-    return Doubt(
-        "clocks_differ",
-        f"each ran alone, and the clocks of the two hosts may be wrong by {of_case} µs in the "
-        f"{in_words(figure)} of {case}, and by {of_baseline} µs in that of {baseline}: have them "
-        "take turns (without --lone)",
+    wrong = (
+        f"the clocks of the two hosts may be wrong by {of_case} µs in the {in_words(figure)} of "
+        f"{case}, and by {of_baseline} µs in that of {baseline}"
     )
+    if not took_turns_together(*samples):
+        wrong = f"each ran alone, and {wrong}: have them take turns (without --lone)"
+    return Doubt("clocks_differ", wrong)
 
 
 def _bounds_us(figure: str, summaries: tuple[Summary, Summary]) -> tuple[float, float]:

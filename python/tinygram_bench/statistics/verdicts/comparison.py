@@ -125,7 +125,7 @@ def verdict_on(
     if ratio is not None:
         measured, ratio = ratio, with_clocks(figure, summaries, samples, ratio)
         if doubt is None and judge(measured, figure) != judge(ratio, figure):
-            doubt = clocks_doubt(figure, summaries)
+            doubt = clocks_doubt(figure, summaries, samples)
     return Verdict(
         baseline_case_id=baseline[0].case.case_id,
         case_id=case[0].case.case_id,
