@@ -7,16 +7,18 @@ import pytest
 from msgspec.structs import replace
 from tests.support.experiments import paced_run, plan_of, result_of, swept, way
 
-from tinygram_bench.model.result import HostRun, Result, Summary, Verdict
+from tinygram_bench.model.result import Figure, HostRun, Result, Summary, Verdict
 from tinygram_bench.model.sweep import Limit
 from tinygram_bench.report import answer_of, document_of
 from tinygram_bench.report.charts.percentiles import percentile_charts
 from tinygram_bench.report.charts.sweep import sweep_charts
 from tinygram_bench.report.loads.hosts import part_tables
 from tinygram_bench.report.numbers import interval_of, median_of
+from tinygram_bench.statistics.figures.samples import samples_of
 from tinygram_bench.statistics.one_way import INSTEAD, is_known, warnings_of
 from tinygram_bench.statistics.sweeps.curves import curves_of
 from tinygram_bench.statistics.sweeps.limits import met_at
+from tinygram_bench.statistics.verdicts.clocks import with_clocks
 from tinygram_bench.workloads.warnings import with_bound
 
 ALONE = [way(name, 1_000) for name in ("loop/nodelay", "loop/cork")]
@@ -162,6 +164,20 @@ def test_ways_that_ran_alone_are_told_apart_by_more_than_both_clocks_may_be_wron
     if found.reason is not None:
         assert "may be wrong by 6.0 µs in the median latency of loop/cork" in found.reason
         assert "have them take turns" in found.reason
+
+
+@pytest.mark.parametrize("are_alone", [False, True])
+def test_times_of_nothing_between_two_hosts_show_nothing(are_alone: bool) -> None:
+    """A clock that is wrong by all of a time has a message arrive when it was due."""
+    found = measured(5.0, are_alone=are_alone)
+    summaries = tuple(
+        replace(each, figures={**each.figures, P50: Figure(us, us, us)})
+        for each, us in zip(found.summaries, (0.0, LATENCY_US), strict=True)
+    )
+    first, second = samples_of(found.plan, found.runs).values()
+    faster = Figure(0.5, 0.4, 0.6)
+    ratio = with_clocks(P50, (summaries[0], summaries[1]), (first, second), faster)
+    assert ratio.low <= 1 <= ratio.high
 
 
 def test_ways_that_ran_alone_on_one_host_are_compared_as_ever() -> None:
