@@ -202,6 +202,15 @@ def test_cases_at_rates_are_loads_of_their_own() -> None:
     assert (closed.rate_per_s, closed.arrival, closed.burst) == (None, None, None)
 
 
+@pytest.mark.parametrize("strategy", ["nodelay", "coalesce:10us", "coalesce:10ms"])
+def test_slices_are_planned_without_holds_so_that_a_sweep_of_them_takes_turns(
+    strategy: str,
+) -> None:
+    only = "implementation=tinygram,server=protocol"
+    plan = planned(only, strategies=[strategy], takes_turns=True, duration_ns=500 * MS)
+    assert {EchoParameters.of(case).slice_ns for case in plan.cases} == {20 * MS}
+
+
 def test_a_slice_has_twenty_messages_where_these_fit_into_the_time() -> None:
     low = planned("runtime=native,runtime=threads", takes_turns=True, rates_per_s=[100.0])
     assert {EchoParameters.of(case).slice_ns for case in low.cases} == {250 * MS}

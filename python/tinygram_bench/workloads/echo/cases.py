@@ -152,26 +152,32 @@ def missing(case: Case) -> str | None:
 
 
 def in_flight_ns(case: Case) -> int:
-    """How many ns a message is on its way: a round trip on the link, behind all in flight."""
+    """How many ns a message is on its way: its hold, and a round trip behind all in flight."""
+    is_known = case.runtime != EXTERNAL
+    held_ns = parse_strategy(case.strategy).duration_ns or 0 if is_known else 0
+    return held_ns + _on_link_ns(case)
+
+
+def _on_link_ns(case: Case) -> int:
     link = parse_link(case.link)
     on_link_ns = link.rtt_ns + 2 * link.jitter_ns
     if link.bandwidth_bits_per_s is not None:
         bytes_in_flight = case.connections * EchoParameters.of(case).depth * case.message_bytes.max
         on_link_ns += bytes_in_flight * 8 * 10**9 // link.bandwidth_bits_per_s
-    is_known = case.runtime != EXTERNAL
-    return on_link_ns + (parse_strategy(case.strategy).duration_ns or 0 if is_known else 0)
+    return on_link_ns
 
 
 def least_message_ns(case: Case, clients: int = 1) -> float:
     """The least ns from one message of a case to the next at each client: a slice has twenty.
 
-    The client with the fewest workers has the lowest rate.
+    The client with the fewest workers has the lowest rate. Holds are not in it, so that all points
+    of a sweep of holds have the same slices; these are lengthened once holds have been measured.
     """
     due_ns = 0.0
     if case.rate_per_s is not None:
         workers = max(1, case.connections // clients)
         due_ns = 1e9 / (case.rate_per_s * workers / case.connections)
-    return max(due_ns, in_flight_ns(case))
+    return max(due_ns, _on_link_ns(case))
 
 
 def warm_up_messages(message_bytes: int, in_flight: int) -> int:
