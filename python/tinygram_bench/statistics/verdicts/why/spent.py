@@ -156,8 +156,7 @@ def _stages_of_a_sample(case: Case, run: Run) -> Spent | None:
         if transfer_us is not None and first_us is not None:
             parts["next_trips"] = transfer_us - first_us
     found = {name: us for name, us in parts.items() if us is not None}
-    cycles = tuple(us for us in run.slices.get(TIME, ()) if us is not None)
-    return Spent(total_us, found, cycles)
+    return Spent(total_us, found, tuple(run.slices.get(TIME, ())))
 
 
 def _cpu_of_a_sample(run: Run, client_us: float) -> Spent:
