@@ -296,7 +296,8 @@ def test_a_publication_spends_its_time_before_it_is_begun_and_while_it_is_handed
     case = replace(way("asyncio/nodelay"), workload="fanout", parameters=fanout)
     counters = {
         "messages": 1_000,
-        "publications": 10,
+        "publications": 12,
+        "timed_publications": 10,
         "start_delays_ns": 1_000_000,
         "handing_over_ns": 4_000_000,
     }

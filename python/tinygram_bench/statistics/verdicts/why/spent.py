@@ -31,13 +31,14 @@ _INSTEAD = {"unsent": {"rest"}, "unread": {"server", "server_core"}}
 _ARRIVALS = {"fanout": "last"}
 """Workload → the histogram of the time until an arrival, where it is not that of its own time."""
 _OF_A_PUBLICATION = {
-    "publication_delay": ("start_delays_ns", "publications"),
-    "handing_over": ("handing_over_ns", "publications"),
+    "publication_delay": ("start_delays_ns", "timed_publications"),
+    "handing_over": ("handing_over_ns", "timed_publications"),
 }
 """Part of the time until a publication has come to all → its counter, and what that is divided by.
 
 `publication_delay`: from when it was due until it was begun. `handing_over`: from then until the
-publisher has handed it over to all. What is left is on the way and at the subscribers.
+publisher has handed it over to all. What is left is in holds that outlast the iteration, in
+buffers, on the way and at the subscribers.
 """
 LEAST_SAMPLES = 20
 """The fewest samples of the kernel's queues that say how long bytes waited in them."""
