@@ -76,8 +76,8 @@ def arrival_spent(case: Case, run: Run) -> Spent | None:
 
     A flat-out stream has none: its time is that of the queue. A hold is counted per message;
     waiting in the kernel is known where its queues were sampled (`--probe`), by Little's law: bytes
-    that wait ÷ bytes per second. Of `fanout` it is the time until the last subscriber has a
-    publication, and of `sizes` the median sample.
+    that wait ÷ bytes per second. In `fanout` it is the time until the last subscriber has a
+    publication, and in `sizes` the median sample.
     """
     if case.workload == "sizes":
         return _stages_of_a_sample(case, run)
