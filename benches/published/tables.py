@@ -88,7 +88,9 @@ def _reached(row: Row) -> str:
 def _origin(table: Table) -> str:
     day = f"{table.on.day} {table.on:%B %Y}"
     if table.taken_from is not None:
-        taken = "and copied from an earlier edition of this page"
-        return f"Measured on {day}, {taken}: {table.environment}."
+        page, _, commit = table.taken_from.partition(" at ")
+        # The environment may name a commit, too: that of the code which was measured.
+        taken = f"Copied from {page} as it was at commit {commit}"
+        return f"Measured on {day}: {table.environment}. {taken}."
     code = "" if table.commit is None else f", commit {table.commit}"
     return f"Measured by `{table.bench}` on {day}{code}: {table.environment}."

@@ -37,7 +37,7 @@ _RATIOS = [
     Column("10 to 90 % of the cases", "most", 2, "–"),
 ]
 _LEAST_CASES = 8
-"""Of fewer cases, tenths say nothing."""
+"""Tenths of fewer cases say nothing."""
 _OF_LOADS = "cpu_s_per_million"
 """The figure of a stream that is told load by load, since it differs from one to the next."""
 

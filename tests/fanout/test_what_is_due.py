@@ -53,7 +53,7 @@ def released(*, begins_ns: int, burst: int = 1, message_bytes: int = 100) -> lis
     ends = Written()
 
     async def collect() -> list[list[int]]:
-        due = event_loops.due(job, begin, cast(Ends, ends), Times(is_held=False))
+        due = event_loops.due(job, begin, cast(Ends, ends), Times(begin, is_held=False))
         return [list(all_due_ns) async for all_due_ns in due]
 
     found = asyncio.run(collect())
@@ -83,3 +83,24 @@ def test_nothing_is_published_before_it_is_due() -> None:
     begins_ns = time.monotonic_ns() + 20_000_000
     released(begins_ns=begins_ns)
     assert time.monotonic_ns() >= begins_ns + SECONDS * 1e9 * (1 - 1 / PUBLICATIONS)
+
+
+@pytest.mark.parametrize("is_held", [False, True])
+def test_what_is_due_while_a_slice_settles_is_not_timed(
+    is_held: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock_ns = [1_540]
+    monkeypatch.setattr(time, "monotonic_ns", lambda: clock_ns[-1])
+    times = Times(Begin(1_000, Slices((0, 500), 100, 10), 10**10), is_held=is_held)
+    # In the first slice's middle, while the second one settles, and in its middle.
+    times.begin([1_050, 1_510, 1_511])
+    for at_ns in (1_550, 1_560, 1_570):
+        clock_ns.append(at_ns)
+        times.wrote(1)
+    clock_ns.append(1_600)
+    times.end()
+    assert times.counters == {
+        "timed_publications": 2,
+        "start_delays_ns": 490 + 29,
+        "handing_over_ns": 2 * 60 if is_held else 10 + 30,
+    }

@@ -42,7 +42,7 @@ def test_ratios_are_over_all_cases_and_those_of_cpu_time_load_by_load() -> None:
     assert isinstance(tenths, list)
     assert [round(each, 3) for each in tenths if isinstance(each, float)] == [1.18, 1.82]
     for load in ("1,000/s", "flat out"):
-        # Of one case there are no tenths.
+        # One case has no tenths.
         cpu = rows[f"CPU time per million messages, stream {load}"]
         assert cpu == {"cases": 1, "middle": 0.8}
 

@@ -184,9 +184,9 @@ def sizes_case(*, round_trips: int, setup_writes: int) -> Case:
     return case
 
 
-def sample_run(number: int, totals_us: tuple[float, ...] = (), **medians_us: int) -> Run:
+def sample_run(number: int, totals_us: tuple[float | None, ...] = (), **medians_us: int) -> Run:
     histograms = {f"{stage}_ns": histogram([us * 1_000] * 100) for stage, us in medians_us.items()}
-    slices: dict[str, tuple[float | None, ...]] = {TIME: totals_us} if totals_us else {}
+    slices = {TIME: totals_us} if totals_us else {}
     return Run("", number, {}, histograms, slices=slices)
 
 
@@ -238,6 +238,32 @@ def test_samples_that_alternate_are_compared_cycle_by_cycle() -> None:
     assert found.arrival.unexplained.median == pytest.approx(1, abs=0.1)
 
 
+def test_a_cycle_that_one_of_two_cases_lacks_is_left_out_of_both() -> None:
+    slow, fast = (sizes_case(round_trips=1, setup_writes=writes) for writes in (2, 1))
+    stages = {"connect": 15, "first_trip": 20, "transfer": 20, "total": 80}
+    found = why(
+        slow,
+        fast,
+        [sample_run(at, (None, 80.0, 160.0, 320.0), **stages, setup=4) for at in range(ROUNDS)],
+        [sample_run(at, (37.0, 77.0, None, 317.0), **stages) for at in range(ROUNDS)],
+    )
+    assert found.arrival is not None
+    assert found.arrival.difference.median == pytest.approx(-3)
+
+
+def test_where_no_cycle_has_both_cases_the_medians_are_compared() -> None:
+    slow, fast = (sizes_case(round_trips=1, setup_writes=writes) for writes in (2, 1))
+    stages = {"connect": 15, "first_trip": 20, "transfer": 20}
+    found = why(
+        slow,
+        fast,
+        [sample_run(at, (None, 80.0), **stages, setup=4, total=80) for at in range(ROUNDS)],
+        [sample_run(at, (37.0, None), **stages, total=60) for at in range(ROUNDS)],
+    )
+    assert found.arrival is not None
+    assert found.arrival.difference.median == pytest.approx(-20, rel=0.02)
+
+
 def test_the_cpu_time_of_a_sample_is_of_both_ends_where_the_server_counted_its_own() -> None:
     case = sizes_case(round_trips=1, setup_writes=2)
     client = {"samples": 100, "cpu_ns": 3_000_000}
@@ -270,7 +296,8 @@ def test_a_publication_spends_its_time_before_it_is_begun_and_while_it_is_handed
     case = replace(way("asyncio/nodelay"), workload="fanout", parameters=fanout)
     counters = {
         "messages": 1_000,
-        "publications": 10,
+        "publications": 12,
+        "timed_publications": 10,
         "start_delays_ns": 1_000_000,
         "handing_over_ns": 4_000_000,
     }

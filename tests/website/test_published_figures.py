@@ -8,6 +8,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tinygram_bench import load
 from tinygram_bench.model.result import Named
@@ -32,7 +33,7 @@ from published.stored import (  # noqa: E402
     put,
     read,
 )
-from published.tables import lines_of, number  # noqa: E402
+from published.tables import lines_of, markdown, number  # noqa: E402
 from published_claims.__main__ import CLAIMS, COMMANDS  # noqa: E402
 
 PAGE = Path("page.md")
@@ -74,6 +75,22 @@ def test_the_page_of_claims_names_each_command_and_each_section_that_is_measured
 
 def test_every_file_of_rows_has_a_page() -> None:
     assert {path.stem for path in ROWS.glob("*.json")} == set(PAGES)
+
+
+def test_a_table_that_was_copied_names_the_page_and_the_commit_that_have_it() -> None:
+    copied = replace(table(Row("a", {})), taken_from="docs/speed.md at 49a85ef5")
+    *_, origin = markdown(copied).splitlines()
+    assert origin == (
+        "Measured on 24 November 2026: Linux. Copied from docs/speed.md as it was at commit "
+        "49a85ef5."
+    )
+
+
+def test_the_page_of_which_each_copied_table_is_a_copy_is_the_one_that_shows_it() -> None:
+    for path in ROWS.glob("*.json"):
+        for each in read(path).tables.values():
+            if each.taken_from is not None:
+                assert re.fullmatch(rf"{PAGES[path.stem]} at [0-9a-f]{{7,}}", each.taken_from)
 
 
 def test_a_table_that_was_typed_over_is_found() -> None:

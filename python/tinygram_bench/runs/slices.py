@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
 
@@ -104,6 +105,11 @@ class Slices(Value, frozen=True):
     def measured_ns(self) -> int:
         """The part of each slice that is measured, in ns."""
         return self.slice_ns - self.settling_ns
+
+    def is_measured(self, after_ns: int) -> bool:
+        """Whether what is due then, in ns after the start, is due when its slice has settled."""
+        before = bisect_left(self.begins_ns, after_ns)
+        return before > 0 and after_ns - self.begins_ns[before - 1] > self.settling_ns
 
     @property
     def native(self) -> tuple[tuple[int, ...], int, int]:

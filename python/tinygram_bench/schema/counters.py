@@ -48,16 +48,20 @@ _OF_RUNS: Mapping[str, Said] = {
         "from the start of the sender's process until it could send, less its wait for an order",
     ),
     "publications": ("publications", "of `fanout`, each to all subscribers"),
+    "timed_publications": (
+        "publications",
+        "of `fanout` on an event loop, those that `last_ns` is of: what was due while a slice "
+        "settled is none of them",
+    ),
     "start_delays_ns": (
         "ns",
-        "of `fanout` on an event loop, all publications together: from when each was due until it "
-        "was begun",
+        "all timed publications together: from when each was due until it was begun",
     ),
     "handing_over_ns": (
         "ns",
         "of the same publications: from then until its writes to all had returned, or until the "
-        "iteration ended where the strategy holds it so long, without a rate with the wait for "
-        "transports that have too much",
+        "iteration ended where the strategy holds it so long or longer, without a rate with the "
+        "wait for transports that have too much",
     ),
     "probe_cpu_ns": ("ns", "of CPU time that --probe took"),
     "throttled_periods": (

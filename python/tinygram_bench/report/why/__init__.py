@@ -81,7 +81,7 @@ def _names(why: Why) -> str:
 def _name(case: Case, other: Case) -> str:
     """The way; in `rr` only the strategy, where both have the rest in common.
 
-    Of `sizes` it is the strategy, with how the setup was written where the two differ in that.
+    In `sizes` it is the strategy, with how the setup was written where the two differ in that.
     """
     if case.workload == "sizes":
         writes = [SizesParameters.of(each).setup_writes for each in (case, other)]

@@ -7,7 +7,7 @@ import resource
 import socket
 import time
 from collections.abc import Callable, Sequence
-from itertools import repeat
+from itertools import compress, repeat
 
 from tinygram_bench import _native
 from tinygram_bench.host.network.connections import introduce, unconnected_socket
@@ -98,34 +98,53 @@ class Job:
 class Times:
     """How long publications wait to be begun, and take until they are handed over to all.
 
-    `is_held`: the strategy holds them back until their iteration ends; otherwise each is handed
-    over when its writes have returned.
+    They are those that subscribers measure: what is due while a slice settles is left out, so that
+    these times are parts of the time until the last subscriber has one. `is_held`: the strategy
+    holds them back until their iteration ends, or longer, which is not in these times; otherwise
+    each is handed over when its writes have returned.
     """
 
-    def __init__(self, *, is_held: bool) -> None:
+    def __init__(self, begin: Begin, *, is_held: bool) -> None:
+        self._begin = begin
         self._is_held = is_held
         self._begun_ns = self._delays_ns = self._handing_over_ns = 0
-        self._count = 0
+        self._timed = 0
+        self._are_measured: Sequence[bool] = ()
+        """Whether each publication of this iteration that is not handed over yet is timed."""
 
     def begin(self, all_due_ns: Sequence[int]) -> None:
         """Begin an iteration, with the publications that were due at these times."""
-        self._begun_ns, self._count = time.monotonic_ns(), len(all_due_ns)
-        self._delays_ns += self._count * self._begun_ns - sum(all_due_ns)
+        self._begun_ns = time.monotonic_ns()
+        start_ns, slices = self._begin.at_ns, self._begin.slices
+        self._are_measured = [slices.is_measured(due_ns - start_ns) for due_ns in all_due_ns]
+        delays_ns = [self._begun_ns - due_ns for due_ns in compress(all_due_ns, self._are_measured)]
+        self._delays_ns += sum(delays_ns)
+        self._timed += len(delays_ns)
 
     def wrote(self, count: int) -> None:
         """Say that so many of them have been written to all."""
         if not self._is_held:
-            self._handing_over_ns += count * (time.monotonic_ns() - self._begun_ns)
+            self._hand_over(count)
 
     def end(self) -> None:
         """End the iteration."""
         if self._is_held:
-            self._handing_over_ns += self._count * (time.monotonic_ns() - self._begun_ns)
+            self._hand_over(len(self._are_measured))
 
     @property
     def counters(self) -> dict[str, int | None]:
-        """Of all publications together, in ns."""
-        return {"start_delays_ns": self._delays_ns, "handing_over_ns": self._handing_over_ns}
+        """The times of all that were timed together, in ns, and how many these are."""
+        return {
+            "timed_publications": self._timed,
+            "start_delays_ns": self._delays_ns,
+            "handing_over_ns": self._handing_over_ns,
+        }
+
+    def _hand_over(self, count: int) -> None:
+        """The next `count` of this iteration are handed over now."""
+        timed = sum(self._are_measured[:count])
+        self._are_measured = self._are_measured[count:]
+        self._handing_over_ns += timed * (time.monotonic_ns() - self._begun_ns)
 
 
 class _Used:

@@ -14,12 +14,13 @@ from tinygram_bench.statistics.figures.intervals import figure_of
 class Spent(Struct, frozen=True):
     """What one run spent on a message, call or sample, in µs: in all, and the parts that are known.
 
-    `cycles_us`: where single samples of several cases alternate, in all in each cycle.
+    `cycles_us`: where single samples of several cases alternate, in all in each cycle; None in a
+    cycle of which that is not known.
     """
 
     total_us: float
     parts_us: Mapping[str, float]
-    cycles_us: tuple[float, ...] = ()
+    cycles_us: tuple[float | None, ...] = ()
 
 
 class Part(Struct, frozen=True):
@@ -97,9 +98,14 @@ def account(
 
 def _difference_us(before: Spent, after: Spent) -> float:
     """case − baseline of a round: cycle by cycle where samples alternate, as verdicts have it."""
-    if before.cycles_us and len(before.cycles_us) == len(after.cycles_us):
-        cycles = zip(before.cycles_us, after.cycles_us, strict=True)
-        return median(above - below for below, above in cycles)
+    if len(before.cycles_us) == len(after.cycles_us):
+        known_us = [
+            above - below
+            for below, above in zip(before.cycles_us, after.cycles_us, strict=True)
+            if below is not None and above is not None
+        ]
+        if known_us:
+            return median(known_us)
     return after.total_us - before.total_us
 
 

@@ -31,13 +31,14 @@ _INSTEAD = {"unsent": {"rest"}, "unread": {"server", "server_core"}}
 _ARRIVALS = {"fanout": "last"}
 """Workload → the histogram of the time until an arrival, where it is not that of its own time."""
 _OF_A_PUBLICATION = {
-    "publication_delay": ("start_delays_ns", "publications"),
-    "handing_over": ("handing_over_ns", "publications"),
+    "publication_delay": ("start_delays_ns", "timed_publications"),
+    "handing_over": ("handing_over_ns", "timed_publications"),
 }
 """Part of the time until a publication has come to all → its counter, and what that is divided by.
 
 `publication_delay`: from when it was due until it was begun. `handing_over`: from then until the
-publisher has handed it over to all. What is left is on the way and at the subscribers.
+publisher has handed it over to all. What is left is in holds that outlast the iteration, in
+buffers, on the way and at the subscribers.
 """
 LEAST_SAMPLES = 20
 """The fewest samples of the kernel's queues that say how long bytes waited in them."""
@@ -75,8 +76,8 @@ def arrival_spent(case: Case, run: Run) -> Spent | None:
 
     A flat-out stream has none: its time is that of the queue. A hold is counted per message;
     waiting in the kernel is known where its queues were sampled (`--probe`), by Little's law: bytes
-    that wait ÷ bytes per second. Of `fanout` it is the time until the last subscriber has a
-    publication, and of `sizes` the median sample.
+    that wait ÷ bytes per second. In `fanout` it is the time until the last subscriber has a
+    publication, and in `sizes` the median sample.
     """
     if case.workload == "sizes":
         return _stages_of_a_sample(case, run)
@@ -156,8 +157,7 @@ def _stages_of_a_sample(case: Case, run: Run) -> Spent | None:
         if transfer_us is not None and first_us is not None:
             parts["next_trips"] = transfer_us - first_us
     found = {name: us for name, us in parts.items() if us is not None}
-    cycles = tuple(us for us in run.slices.get(TIME, ()) if us is not None)
-    return Spent(total_us, found, cycles)
+    return Spent(total_us, found, tuple(run.slices.get(TIME, ())))
 
 
 def _cpu_of_a_sample(run: Run, client_us: float) -> Spent:

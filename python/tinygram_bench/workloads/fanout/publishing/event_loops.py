@@ -94,7 +94,7 @@ async def _publish(job: Job) -> None:
     number = WARM_UP
     is_joined = order.implementation == "stdlib" and order.strategy.name == "tick"
     is_held = order.implementation == "tinygram" and order.strategy.name not in _AT_ONCE
-    job.times = times = Times(is_held=is_held)
+    job.times = times = Times(begin, is_held=is_held)
     async for all_due_ns in due(job, begin, ends, times):
         times.begin(all_due_ns)
         messages = [
