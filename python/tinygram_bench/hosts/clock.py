@@ -1,13 +1,6 @@
-"""How the far host's clock differs from ours, and how well that is known.
+"""The far host's clock: when it is looked at, and what its looks say (looks.py).
 
-A round trip says that the far clock was read between its beginning and its end (Cristian, 1989).
-The shortest of many in a row bound the difference best. What cannot be known is how its time
-divides between there and back: at a look the difference may be wrong by half of it. A run has looks
-before, after, and in between, and its times are converted by the straight way from each look to the
-next, which follows the drift. Between two looks a clock may have changed its rate. Then the looks
-around them show another rate, and the bound also holds how far a clock that changes its rate once
-between two looks can have come from the straight way; what is gone before the next look is not
-seen. What is yet to come is converted by a line through the last looks (least squares).
+The shortest of many round trips in a row is a look. A run has looks before, after, and in between.
 """
 
 from __future__ import annotations
@@ -16,18 +9,16 @@ import socket
 import threading
 import time
 from array import array
-from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from itertools import pairwise
-from statistics import linear_regression
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from tinygram_bench.host.network.connections import end_when_silent, introduce
 from tinygram_bench.hosts.address import REMEDY
 from tinygram_bench.hosts.clock_server import TIME
 from tinygram_bench.hosts.difference import MOST_DRIFT, Difference, Followed
+from tinygram_bench.hosts.looks import JumpError, Look, difference, followed
 from tinygram_bench.processes.workers import RunError
 
 T = TypeVar("T")
@@ -53,119 +44,6 @@ FRESH_NS = 10**9
 _MOST_NS = 1 << 61
 """No clock that began with its host has come so far: 73 years."""
 _NOTE_BYTES = 16
-_MOST_RATE = 0.1
-"""What a far clock feigns between two looks in quick succession, so that no time has two others."""
-_JUMP_NS = 1_000_000
-"""Clocks drift by millionths: one that comes this far from the straight way between two looks has
-jumped, or stood still."""
-
-
-class _JumpError(RunError):
-    """A clock has jumped."""
-
-
-class Look(NamedTuple):
-    """The shortest round trip of a look: its time here, far minus near, and its length, in ns."""
-
-    at_ns: int
-    offset_ns: int
-    round_trip_ns: int
-
-
-def difference(looks: Sequence[Look]) -> Difference:
-    """The line through the looks (least squares). Raises RunError where a clock has jumped."""
-    since_ns, base_ns = looks[0].at_ns, looks[0].offset_ns
-    # Relative to the first look: a float would keep too few digits of the times themselves.
-    at_ns = [look.at_ns - since_ns for look in looks]
-    strays_ns = [look.offset_ns - base_ns for look in looks]
-    rate, at_first_ns = linear_regression(at_ns, strays_ns) if len(looks) > 1 else (0.0, 0.0)
-    at_looks_ns = max(
-        abs(stray_ns - (at_first_ns + rate * at)) + look.round_trip_ns / 2
-        for look, at, stray_ns in zip(looks, at_ns, strays_ns, strict=True)
-    )
-    bound_ns = round(at_looks_ns + max(_unless_jumped(looks), default=0.0)) + 1
-    return Difference(since_ns, base_ns + round(at_first_ns), rate, bound_ns)
-
-
-def followed(looks: Sequence[Look], since_ns: int, slow: Iterable[Look] = ()) -> Followed:
-    """The way from look to look, from the last one before `since_ns` on.
-
-    Earlier ones count for how far the clock may have strayed from it, and `slow` ones where the way
-    is none that they can have seen. Raises RunError where a clock has jumped.
-    """
-    from_look = max(0, bisect_right(looks, since_ns, key=lambda each: each.at_ns) - 1)
-    own = looks[from_look:]
-    strayed_ns = max(_unless_jumped(looks)[from_look:], default=0.0)
-    bound_ns = round(max(look.round_trip_ns for look in own) / 2 + strayed_ns) + 1
-    lines = [
-        Difference(here.at_ns, here.offset_ns, rate, bound_ns)
-        for here, next_ in pairwise(own)
-        for rate in [max(-_MOST_RATE, min(_rate(here, next_), _MOST_RATE))]
-    ]
-    lines = lines or [Difference(own[0].at_ns, own[0].offset_ns, 0.0, bound_ns)]
-    return Followed(lines, _contradicted_ns(Followed(lines), own, slow))
-
-
-def _contradicted_ns(found: Followed, own: Sequence[Look], slow: Iterable[Look]) -> int:
-    """By how much more the way from look to look may be wrong where slow looks contradict it."""
-    within = [look for look in slow if own[0].at_ns < look.at_ns < own[-1].at_ns]
-    strays_ns = (abs(found.far_ns(look.at_ns) - look.at_ns - look.offset_ns) for look in within)
-    wrong_ns = [
-        stray_ns + look.round_trip_ns / 2
-        for stray_ns, look in zip(strays_ns, within, strict=True)
-        if stray_ns > look.round_trip_ns / 2
-    ]
-    if not wrong_ns:
-        return 0
-    between_ns = max(_strayed_ns(sorted([*own, *within])))
-    return max(0, round(max(wrong_ns) + between_ns) + 1 - found.bound_ns)
-
-
-def _unless_jumped(looks: Sequence[Look]) -> list[float]:
-    """What `_strayed_ns` has of the looks. Raises _JumpError."""
-    strayed_ns = _strayed_ns(looks)
-    trip_ns = max(look.round_trip_ns for look in looks)
-    # Each of three looks may be wrong by half of its round trip, the one in the middle for both.
-    jumped_ns = max((each for each in strayed_ns if each > _JUMP_NS + 2 * trip_ns), default=0.0)
-    for earlier, later in pairwise(looks):
-        changed_ns = abs(later.offset_ns - earlier.offset_ns)
-        drift_ns = MOST_DRIFT * (later.at_ns - earlier.at_ns)
-        # Each of the two looks may be wrong by half of its round trip.
-        if changed_ns > drift_ns + (earlier.round_trip_ns + later.round_trip_ns) / 2:
-            jumped_ns = max(jumped_ns, changed_ns)
-    if jumped_ns:
-        raise _JumpError(
-            f"a clock of the two hosts has jumped by about {jumped_ns / 1e6:.3g} ms beside the "
-            "other one: measure again when neither is set, suspended or moved"
-        )
-    return strayed_ns
-
-
-def _strayed_ns(looks: Sequence[Look]) -> list[float]:
-    """For each two looks in a row, how far a clock may have come from the straight way meanwhile.
-
-    It has not come further than the line through earlier looks, or later ones, misses the other of
-    the two, where it jumped, or changed its rate, once between them. Looks that lie nearer together
-    than half of that time know a rate too badly.
-    """
-    at_ns = [look.at_ns for look in looks]
-    found = []
-    for here, next_ in pairwise(range(len(looks))):
-        apart_ns = at_ns[next_] - at_ns[here]
-        rate = _rate(looks[here], looks[next_])
-        earlier = max(0, bisect_right(at_ns, at_ns[here] - apart_ns) - 1)
-        later = min(len(looks) - 1, bisect_left(at_ns, at_ns[next_] + apart_ns))
-        missed_ns = (
-            abs(rate - _rate(looks[first], looks[last])) * apart_ns
-            for first, last in ((earlier, here), (next_, later))
-            if at_ns[last] - at_ns[first] >= apart_ns / 2
-        )
-        found.append(max(missed_ns, default=0.0))
-    return found
-
-
-def _rate(earlier: Look, later: Look) -> float:
-    return (later.offset_ns - earlier.offset_ns) / (later.at_ns - earlier.at_ns)
 
 
 class Clock:
@@ -301,7 +179,7 @@ class Clock:
         """What is found of the looks; after a jump, of the last one alone."""
         try:
             return find(self._looks_since(self._looks[-1].at_ns if since_ns is None else since_ns))
-        except _JumpError as jump:
+        except JumpError as jump:
             last = self._looks[-1]
             self._jump = last.at_ns, jump
             self._looks.clear()

@@ -13,9 +13,10 @@ import pytest
 
 from tinygram_bench import _native
 from tinygram_bench.hosts import clock
-from tinygram_bench.hosts.clock import Clock, Look, difference, followed, notes_here, notes_there
+from tinygram_bench.hosts.clock import Clock, notes_here, notes_there
 from tinygram_bench.hosts.clock_server import TIME
 from tinygram_bench.hosts.difference import Difference, Followed
+from tinygram_bench.hosts.looks import Look, difference, followed
 from tinygram_bench.hosts.wire import TOKEN_BYTES
 from tinygram_bench.processes.workers import RunError
 

@@ -12,8 +12,8 @@ from tests.hosts.clocks.test_clock import NOW_NS, SECOND_NS, TRIP_NS, telling
 from tests.support.experiments import deterministic
 
 from tinygram_bench.hosts import clock
-from tinygram_bench.hosts.clock import Look, difference, followed
 from tinygram_bench.hosts.difference import Difference, Followed
+from tinygram_bench.hosts.looks import Look, difference, followed
 from tinygram_bench.processes.workers import RunError
 
 MS_NS = 1_000_000
@@ -63,7 +63,7 @@ def test_a_clock_that_changes_its_rate_once_is_within_the_bound(
 def test_a_clock_that_is_set_right_by_running_faster_for_a_while_is_within_the_bound(
     change_ms: int, lasting_ms: int, ppm: float
 ) -> None:
-    """As a time daemon does (adjtimex): the rate changes twice, maybe between the same two."""
+    """A time daemon does so (adjtimex): the rate changes twice, maybe between the same two."""
     ahead_ns = changing((change_ms, ppm), (change_ms + lasting_ms, -ppm))
     at_ns = [NOW_NS + ms * MS_NS for ms in range(0, 12_500, 500)]
     looks = looked(ahead_ns, at_ns, [0.0] * len(at_ns))
@@ -90,8 +90,9 @@ def test_what_two_looks_alone_do_not_see_the_looks_between_them_do() -> None:
     before, after = (followed(looks, NOW_NS) for looks in ([taken[0], taken[-1]], taken))
     assert most_wrong_ns(ahead_ns, before, at_ns[0], at_ns[-1]) > before.bound_ns
     assert most_wrong_ns(ahead_ns, after, at_ns[0], at_ns[-1]) <= after.bound_ns
-    # The drift is followed: half a round trip, and what it strays in half a second at most.
-    assert after.bound_ns <= TRIP_NS / 2 + 100e-6 * SECOND_NS / 2 + 1
+    # The drift is followed: half a round trip, as much as looks four times as far apart may feign,
+    # and what it strays in half a second at most.
+    assert after.bound_ns <= TRIP_NS * 0.75 + 100e-6 * SECOND_NS / 2 + 1
 
 
 def test_a_clock_that_is_slowed_down_as_much_as_can_be_has_not_jumped() -> None:
@@ -110,14 +111,14 @@ def test_what_a_clock_did_before_a_run_is_not_in_the_runs_bound() -> None:
         asked._looks.extend(looked(ahead_ns, at_ns, [0.0] * len(at_ns)))
         found = asked.followed(start_ns)
     assert most_wrong_ns(ahead_ns, found, start_ns, at_ns[-1]) <= found.bound_ns
-    assert found.bound_ns <= TRIP_NS / 2 + 1
+    assert found.bound_ns <= TRIP_NS * 0.75 + 1
 
 
 def test_an_earlier_look_that_took_long_is_not_in_the_bound_of_a_run() -> None:
     at_ns = [NOW_NS + ms * MS_NS for ms in (0, 1_000, 2_000, 20_000, 22_000)]
     looks = looked(changing(), at_ns, [0.0] * len(at_ns))
     looks[1] = Look(at_ns[1], 10 * TRIP_NS, 20 * TRIP_NS)
-    assert followed(looks, at_ns[3]).bound_ns <= TRIP_NS / 2 + 1
+    assert followed(looks, at_ns[3]).bound_ns < 2 * TRIP_NS
     assert followed(looks, at_ns[1]).bound_ns >= 10 * TRIP_NS
 
 
