@@ -57,6 +57,8 @@ class Clock:
         self._looked_ns = 0
         self._jump: tuple[int, RunError] | None = None
         """The last jump: the time of the look before which it happened, and its error."""
+        self._unheard = 0
+        """How many answers are still to come that nobody waited for: no look is made of them."""
         self._host = host
         self.failure: str | None = None
         """Why the clock does not answer any more; None while it does."""
@@ -89,12 +91,18 @@ class Clock:
         if since_ns is not None and self._looked_ns >= since_ns:
             return
         self._looked_ns = time.monotonic_ns()
-        self._looks.append(self._shortest(self._looked_ns + _LOOK_NS, FEWEST_TRIPS))
+        found = self._shortest(self._looked_ns + _LOOK_NS, FEWEST_TRIPS)
+        assert found is not None, "without an answer it has failed"
+        self._looks.append(found)
 
-    def _shortest(self, until_ns: int, fewest: int) -> Look:
-        """The shortest of the round trips until then, and of so many. Raises RunError."""
+    def _shortest(self, until_ns: int, fewest: int, latest_ns: int | None = None) -> Look | None:
+        """The shortest of the round trips until then, and of so many. Raises RunError.
+
+        None where there is a latest time, and none has ended by then.
+        """
+        trips = self._trips(until_ns, fewest, latest_ns)
         try:
-            return min(self._trips(until_ns, fewest), key=lambda each: each.round_trip_ns)
+            return min(trips, key=lambda each: each.round_trip_ns, default=None)
         except OSError as error:
             self.failure = f"the clock of {self._host} does not answer: {error}{REMEDY}"
             raise RunError(self.failure) from error
@@ -102,11 +110,12 @@ class Clock:
             self.failure = str(error)
             raise
 
-    def look_between(self, until_ns: int) -> None:
+    def look_between(self, until_ns: int, latest_ns: int | None = None) -> None:
         """Look once more while cases run, with round trips that are likely to end by `until_ns`.
 
-        It tells of no failure: the look after the run does. Where all round trips took long, it
-        only counts where it contradicts what the other looks say.
+        No answer is waited for after `latest_ns`, which is `until_ns` unless it is given: a slice
+        may be about to begin. It tells of no failure: the look after the run does. Where all round
+        trips took long, it only counts where it contradicts what the other looks say.
         """
         if self.failure is not None:
             return
@@ -114,7 +123,9 @@ class Clock:
         most_ns = _MOST_TIMES_SHORTEST * self.round_trip_ns
         # What fails is in `failure`, as after a look.
         with suppress(RunError):
-            found = self._shortest(until_ns, 1)
+            found = self._shortest(until_ns, 1, until_ns if latest_ns is None else latest_ns)
+            if found is None:
+                return
             if found.round_trip_ns <= most_ns:
                 self._looked_ns = looking_ns
                 self._looks.append(found)
@@ -133,7 +144,9 @@ class Clock:
         def look() -> None:
             every_s = _ALONE_EVERY_S
             while not over.wait(every_s):
-                self.look_between(time.monotonic_ns() + FEWEST_TRIPS * self.round_trip_ns)
+                now_ns = time.monotonic_ns()
+                # Nobody waits for this thread: what takes long may still contradict the others.
+                self.look_between(now_ns + FEWEST_TRIPS * self.round_trip_ns, now_ns + _LOOK_NS)
                 every_s = max(_ALONE_EVERY_S, (time.monotonic() - begun_s) / _ALONE_LOOKS)
 
         thread = threading.Thread(target=look, name="clock", daemon=True)
@@ -196,21 +209,47 @@ class Clock:
         from_ns = min(self._looks[-1].at_ns - _TELLING_NS, begun_ns)
         return [look for look in self._looks if look.at_ns >= from_ns]
 
-    def _trips(self, until_ns: int, fewest: int) -> Iterator[Look]:
-        """Round trips, the last of which is likely to end by then."""
+    def _trips(self, until_ns: int, fewest: int, latest_ns: int | None) -> Iterator[Look]:
+        """Round trips, the last of which is likely to end by then.
+
+        With a latest time, one that has not ended by it is left out. Raises OSError and RunError.
+        """
         for count in range(1, _TRIPS + 1):
-            trip = self._ask()
+            try:
+                while self._unheard:
+                    self._wait_until(latest_ns)
+                    self._hear()
+                self._wait_until(latest_ns)
+                trip = self._ask()
+            except TimeoutError as error:
+                # An error of the kernel is that of a dead connection.
+                if latest_ns is None or error.errno is not None:
+                    raise
+                return
             yield trip
             if count >= fewest and time.monotonic_ns() + trip.round_trip_ns > until_ns:
                 break
 
+    def _wait_until(self, latest_ns: int | None) -> None:
+        """Have what is asked next wait for no longer. Raises TimeoutError where that is over."""
+        left_s = _LIMIT_S if latest_ns is None else (latest_ns - time.monotonic_ns()) / 1e9
+        if left_s <= 0:
+            raise TimeoutError
+        self._sock.settimeout(left_s)
+
+    def _hear(self) -> bytes:
+        answer = self._sock.recv(TIME.size, socket.MSG_WAITALL)
+        if len(answer) != TIME.size:
+            raise OSError("it has ended the connection")
+        self._unheard -= 1
+        return answer
+
     def _ask(self) -> Look:
         asked_ns = time.monotonic_ns()
         self._sock.sendall(b"?")
-        answer = self._sock.recv(TIME.size, socket.MSG_WAITALL)
+        self._unheard += 1
+        answer = self._hear()
         heard_ns = time.monotonic_ns()
-        if len(answer) != TIME.size:
-            raise OSError("it has ended the connection")
         (far_ns,) = TIME.unpack(answer)
         if far_ns > _MOST_NS:
             raise RunError(f"the clock of {self._host} tells a time that no clock has: {far_ns} ns")

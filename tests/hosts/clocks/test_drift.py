@@ -147,7 +147,7 @@ def test_a_look_in_between_ends_in_time_and_a_slow_one_is_kept_apart() -> None:
         kept = len(found._looks)
         wait_s = max(0.05, first.round_trip_ns / 1e9 * 4)
         begun_s = time.monotonic()
-        found.look_between(time.monotonic_ns())
+        found.look_between(time.monotonic_ns(), time.monotonic_ns() + 10 * SECOND_NS)
         assert time.monotonic() - begun_s < 2 * wait_s + 1
         assert len(found._looks) == kept
         assert len(found._slow) >= 1
@@ -181,9 +181,33 @@ def test_a_look_in_between_that_fails_is_told_by_the_look_after_the_run(
     with telling(time_ns) as found:
         found.look()
         wait_s = 1.0
-        found.look_between(time.monotonic_ns())
+        found.look_between(time.monotonic_ns() + 10 * MS_NS)
         with pytest.raises(RunError, match="does not answer"):
             found.look()
+
+
+def test_no_answer_is_waited_for_when_a_pause_is_over() -> None:
+    """It comes later, and is not taken for that to the next question."""
+    wait_s = 0.0
+
+    def time_ns(_: int) -> int:
+        told_ns = time.monotonic_ns()
+        time.sleep(wait_s)
+        return told_ns
+
+    with telling(time_ns) as found:
+        found.look()
+        wait_s = 1.0
+        begun_s = time.monotonic()
+        for _ in range(2):
+            found.look_between(time.monotonic_ns() + 20 * MS_NS)
+        assert time.monotonic() - begun_s < 0.8
+        assert len(found._looks) == 1
+        wait_s = 0.0
+        found.look()
+        first, last = found._looks
+        assert abs(last.offset_ns) <= last.round_trip_ns
+        assert last.at_ns - first.at_ns >= 0.9 * SECOND_NS
 
 
 def test_a_clock_is_looked_at_while_a_case_runs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
