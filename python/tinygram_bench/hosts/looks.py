@@ -25,11 +25,11 @@ from tinygram_bench.processes.workers import RunError
 _MOST_RATE = 0.1
 """What a far clock feigns between two looks in quick succession, so that no time has two others."""
 _LEVER = 4
-"""A rate around two looks is that of looks so many times as far apart, if there are any. Of a
-longer time the looks know a rate better, and a clock is less likely to have kept it."""
+"""A rate around two looks is that of looks so many times as far apart, if there are any. Looks
+that are further apart know a rate better, and a clock is less likely to have kept it meanwhile."""
 _JUMP_NS = 1_000_000
-"""Clocks drift by millionths: one that comes this far from the straight way between two looks has
-jumped, or stood still."""
+"""Clocks drift by millionths: one that comes this far from the straight way between two looks, and
+as much further as the looks can feign, has jumped, or stood still."""
 
 
 class JumpError(RunError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from itertools import product
 
 import pytest
@@ -9,6 +10,7 @@ from tests.hosts.clocks.test_clock import NOW_NS, TRIP_NS
 from tests.hosts.clocks.test_drift import MS_NS, Drift, changing, looked, most_wrong_ns
 
 from tinygram_bench.hosts.looks import Look, difference, followed
+from tinygram_bench.processes.workers import RunError
 
 EVERY_MS = 500
 FEIGNED_PPM = TRIP_NS / (EVERY_MS * MS_NS) * 1e6
@@ -59,6 +61,20 @@ def test_looks_that_show_a_clock_at_rest_may_hide_one_that_turns_round() -> None
     assert worst_ns == pytest.approx(TRIP_NS, rel=0.01)
     assert worst_ns <= found.bound_ns
     assert worst_ns <= difference(looks).bound_ns
+
+
+@pytest.mark.parametrize(("trips", "is_told"), [(1.9, False), (2.1, True)])
+def test_a_jump_is_told_beyond_a_millisecond_and_two_round_trips(
+    trips: float, is_told: bool
+) -> None:
+    """A smaller one is within the bound, if it is also one that clocks can drift by."""
+    ahead_ns = jumping(MS_NS + trips * TRIP_NS, 4_500)
+    at_ns = [NOW_NS + ms * MS_NS for ms in range(0, 10_000, 1_000)]
+    looks = looked(ahead_ns, at_ns, [0.0] * len(at_ns))
+    for find in (lambda: followed(looks, NOW_NS), lambda: difference(looks)):
+        with pytest.raises(RunError, match="has jumped") if is_told else nullcontext():
+            found = find()
+            assert most_wrong_ns(ahead_ns, found, at_ns[0], at_ns[-1]) <= found.bound_ns
 
 
 def test_the_bound_of_an_even_clock_is_three_quarters_of_a_round_trip() -> None:
