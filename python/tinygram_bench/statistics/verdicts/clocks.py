@@ -1,7 +1,7 @@
 """What the clocks of two hosts may be wrong by, in the ratio of two latencies.
 
 Cases that took turns have the same error: it may change their ratio, and not which of them is
-faster. Of cases that ran alone each may be wrong in a direction of its own.
+faster. Cases that ran alone may each be wrong in a direction of their own.
 """
 
 from __future__ import annotations
