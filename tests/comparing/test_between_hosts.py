@@ -99,16 +99,26 @@ def test_hosts_of_a_cluster_are_compared_whatever_their_order_is() -> None:
     ]
 
 
-def timed(nodelay_us: float, bound_us: float | None) -> Result:
-    """Two ways, of which `cork` always has 100 µs; `bound_us` None: one clock timed them."""
-    plan, runs = paced({"loop/nodelay": [nodelay_us] * 8, "loop/cork": [100.0] * 8})
+def timed(
+    nodelay_us: float, bound_us: float | None, cork_us: float = 100.0, *, in_turns: bool = True
+) -> Result:
+    """Two ways, which took turns or were alone; `bound_us` None: one clock timed them."""
+    plan, runs = paced({"loop/nodelay": [nodelay_us] * 8, "loop/cork": [cork_us] * 8})
     clocks = {} if bound_us is None else {"clock_bound_ns": round(bound_us * 1_000)}
-    return result_of(plan, [replace(run, counters=run.counters | clocks) for run in runs])
+    slices = {"latency_p50_us": (100.0,)} if in_turns else {}
+    return result_of(
+        plan, [replace(run, counters=run.counters | clocks, slices=slices) for run in runs]
+    )
 
 
 def change(after_us: float, bound_us: float | None) -> Change:
     """The change of the median latency of `nodelay`, which was 100 µs before."""
-    comparison = compare_results(timed(100.0, bound_us), timed(after_us, bound_us), "times")
+    return nodelay_in(timed(100.0, bound_us), timed(after_us, bound_us))
+
+
+def nodelay_in(before: Result, after: Result) -> Change:
+    """The change of the median latency of `nodelay`."""
+    comparison = compare_results(before, after, "times")
     (found,) = (
         each
         for each in comparison.changes
@@ -144,7 +154,34 @@ def test_a_gate_lets_pass_only_what_the_clocks_do_not_hide(bound_us: float, pass
 
 
 def test_a_bound_of_more_than_the_latency_leaves_the_interval_open() -> None:
-    found = change(1_000.0, 110.0)
+    before, after = (timed(each, 110.0, cork_us=1_000.0) for each in (100.0, 1_000.0))
+    found = nodelay_in(before, after)
     assert found.ratio is not None
     assert found.ratio.high == float("inf")
     assert found.shown == "worse"
+
+
+def test_an_error_that_all_have_in_common_is_a_change_beside_shorter_latencies() -> None:
+    """On a host that is 5 % slower, clocks that are wrong by 1 µs show 104 and 9.5 for 105 and
+    10.5: beside the others nothing has changed.
+    """
+    found = nodelay_in(timed(100.0, 1.0, cork_us=10.0), timed(104.0, 1.0, cork_us=9.5))
+    assert found.ratio is not None
+    assert found.ratio.low < 1 < found.ratio.high
+    assert found.shown == "cannot_say"
+    sure = nodelay_in(timed(100.0, 0.01, cork_us=10.0), timed(104.0, 0.01, cork_us=9.5))
+    assert sure.shown == "worse"
+
+
+def test_errors_of_cases_that_ran_alone_are_none_that_they_have_in_common() -> None:
+    for in_turns, shown in ((True, "worse"), (False, "cannot_say")):
+        before, after = (timed(each, 6.0, in_turns=in_turns) for each in (100.0, 120.0))
+        assert nodelay_in(before, after).shown == shown
+
+
+def test_nothing_is_compared_beside_latencies_that_the_clocks_do_not_know() -> None:
+    before, after = (timed(each, 1.0, cork_us=4.0) for each in (100.0, 120.0))
+    found = nodelay_in(before, after)
+    assert found.shown == "cannot_say"
+    assert found.reason is not None
+    assert "no other case of its load is known" in found.reason

@@ -115,6 +115,23 @@ def test_in_a_pause_there_is_time_until_clocks_are_read() -> None:
     ]
 
 
+def test_what_comes_in_a_pause_is_no_part_of_the_slice_before() -> None:
+    turns = table([0, 2 * MS], 400 * MS, 20 * MS, "1", 3 * MS)
+    pauses = [(START_NS + begin, START_NS + end) for begin, end in pauses_of(turns)]
+    assert len(pauses) >= 2
+
+    def come(_pid: int, now_ns: int) -> int:
+        """Every process computes for 1 ms in the middle of each pause, and at no other time."""
+        return sum(MS for begin, end in pauses if (begin + end) // 2 <= now_ns)
+
+    def switched(pids: Sequence[int], now_ns: int) -> Threads:
+        return {"1": (1 + come(0, now_ns), 0)} if pids else None
+
+    for used in FakeHost(come, switched=switched).used(*turns):
+        assert used.resting == len(pauses) * MS
+        assert used.in_slices == Scheduled(0, 0)
+
+
 class FakeHost:
     """A clock that goes on while somebody sleeps, and the CPU clocks that are read by it.
 

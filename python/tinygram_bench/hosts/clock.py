@@ -1,13 +1,6 @@
-"""How the far host's clock differs from ours, and how well that is known.
+"""The far host's clock: when it is looked at, and what its looks say (looks.py).
 
-A round trip says that the far clock was read between its beginning and its end (Cristian, 1989).
-The shortest of many in a row bound the difference best. What cannot be known is how its time
-divides between there and back: at a look the difference may be wrong by half of it. A run has looks
-before, after, and in between, and its times are converted by the straight way from each look to the
-next, which follows the drift. Between two looks a clock may have changed its rate. Then the looks
-around them show another rate, and the bound also holds how far a clock that changes its rate once
-between two looks can have come from the straight way; what is gone before the next look is not
-seen. What is yet to come is converted by a line through the last looks (least squares).
+The shortest of many round trips in a row is a look. A run has looks before, after, and in between.
 """
 
 from __future__ import annotations
@@ -16,18 +9,16 @@ import socket
 import threading
 import time
 from array import array
-from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from itertools import pairwise
-from statistics import linear_regression
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from tinygram_bench.host.network.connections import end_when_silent, introduce
 from tinygram_bench.hosts.address import REMEDY
 from tinygram_bench.hosts.clock_server import TIME
 from tinygram_bench.hosts.difference import MOST_DRIFT, Difference, Followed
+from tinygram_bench.hosts.looks import JumpError, Look, difference, followed
 from tinygram_bench.processes.workers import RunError
 
 T = TypeVar("T")
@@ -53,119 +44,6 @@ FRESH_NS = 10**9
 _MOST_NS = 1 << 61
 """No clock that began with its host has come so far: 73 years."""
 _NOTE_BYTES = 16
-_MOST_RATE = 0.1
-"""What a far clock feigns between two looks in quick succession, so that no time has two others."""
-_JUMP_NS = 1_000_000
-"""Clocks drift by millionths: one that comes this far from the straight way between two looks has
-jumped, or stood still."""
-
-
-class _JumpError(RunError):
-    """A clock has jumped."""
-
-
-class Look(NamedTuple):
-    """The shortest round trip of a look: its time here, far minus near, and its length, in ns."""
-
-    at_ns: int
-    offset_ns: int
-    round_trip_ns: int
-
-
-def difference(looks: Sequence[Look]) -> Difference:
-    """The line through the looks (least squares). Raises RunError where a clock has jumped."""
-    since_ns, base_ns = looks[0].at_ns, looks[0].offset_ns
-    # Relative to the first look: a float would keep too few digits of the times themselves.
-    at_ns = [look.at_ns - since_ns for look in looks]
-    strays_ns = [look.offset_ns - base_ns for look in looks]
-    rate, at_first_ns = linear_regression(at_ns, strays_ns) if len(looks) > 1 else (0.0, 0.0)
-    at_looks_ns = max(
-        abs(stray_ns - (at_first_ns + rate * at)) + look.round_trip_ns / 2
-        for look, at, stray_ns in zip(looks, at_ns, strays_ns, strict=True)
-    )
-    bound_ns = round(at_looks_ns + max(_unless_jumped(looks), default=0.0)) + 1
-    return Difference(since_ns, base_ns + round(at_first_ns), rate, bound_ns)
-
-
-def followed(looks: Sequence[Look], since_ns: int, slow: Iterable[Look] = ()) -> Followed:
-    """The way from look to look, from the last one before `since_ns` on.
-
-    Earlier ones count for how far the clock may have strayed from it, and `slow` ones where the way
-    is none that they can have seen. Raises RunError where a clock has jumped.
-    """
-    from_look = max(0, bisect_right(looks, since_ns, key=lambda each: each.at_ns) - 1)
-    own = looks[from_look:]
-    strayed_ns = max(_unless_jumped(looks)[from_look:], default=0.0)
-    bound_ns = round(max(look.round_trip_ns for look in own) / 2 + strayed_ns) + 1
-    lines = [
-        Difference(here.at_ns, here.offset_ns, rate, bound_ns)
-        for here, next_ in pairwise(own)
-        for rate in [max(-_MOST_RATE, min(_rate(here, next_), _MOST_RATE))]
-    ]
-    lines = lines or [Difference(own[0].at_ns, own[0].offset_ns, 0.0, bound_ns)]
-    return Followed(lines, _contradicted_ns(Followed(lines), own, slow))
-
-
-def _contradicted_ns(found: Followed, own: Sequence[Look], slow: Iterable[Look]) -> int:
-    """By how much more the way from look to look may be wrong where slow looks contradict it."""
-    within = [look for look in slow if own[0].at_ns < look.at_ns < own[-1].at_ns]
-    strays_ns = (abs(found.far_ns(look.at_ns) - look.at_ns - look.offset_ns) for look in within)
-    wrong_ns = [
-        stray_ns + look.round_trip_ns / 2
-        for stray_ns, look in zip(strays_ns, within, strict=True)
-        if stray_ns > look.round_trip_ns / 2
-    ]
-    if not wrong_ns:
-        return 0
-    between_ns = max(_strayed_ns(sorted([*own, *within])))
-    return max(0, round(max(wrong_ns) + between_ns) + 1 - found.bound_ns)
-
-
-def _unless_jumped(looks: Sequence[Look]) -> list[float]:
-    """What `_strayed_ns` has of the looks. Raises _JumpError."""
-    strayed_ns = _strayed_ns(looks)
-    trip_ns = max(look.round_trip_ns for look in looks)
-    # Each of three looks may be wrong by half of its round trip, the one in the middle for both.
-    jumped_ns = max((each for each in strayed_ns if each > _JUMP_NS + 2 * trip_ns), default=0.0)
-    for earlier, later in pairwise(looks):
-        changed_ns = abs(later.offset_ns - earlier.offset_ns)
-        drift_ns = MOST_DRIFT * (later.at_ns - earlier.at_ns)
-        # Each of the two looks may be wrong by half of its round trip.
-        if changed_ns > drift_ns + (earlier.round_trip_ns + later.round_trip_ns) / 2:
-            jumped_ns = max(jumped_ns, changed_ns)
-    if jumped_ns:
-        raise _JumpError(
-            f"a clock of the two hosts has jumped by about {jumped_ns / 1e6:.3g} ms beside the "
-            "other one: measure again when neither is set, suspended or moved"
-        )
-    return strayed_ns
-
-
-def _strayed_ns(looks: Sequence[Look]) -> list[float]:
-    """For each two looks in a row, how far a clock may have come from the straight way meanwhile.
-
-    It has not come further than the line through earlier looks, or later ones, misses the other of
-    the two, where it jumped, or changed its rate, once between them. Looks that lie nearer together
-    than half of that time know a rate too badly.
-    """
-    at_ns = [look.at_ns for look in looks]
-    found = []
-    for here, next_ in pairwise(range(len(looks))):
-        apart_ns = at_ns[next_] - at_ns[here]
-        rate = _rate(looks[here], looks[next_])
-        earlier = max(0, bisect_right(at_ns, at_ns[here] - apart_ns) - 1)
-        later = min(len(looks) - 1, bisect_left(at_ns, at_ns[next_] + apart_ns))
-        missed_ns = (
-            abs(rate - _rate(looks[first], looks[last])) * apart_ns
-            for first, last in ((earlier, here), (next_, later))
-            if at_ns[last] - at_ns[first] >= apart_ns / 2
-        )
-        found.append(max(missed_ns, default=0.0))
-    return found
-
-
-def _rate(earlier: Look, later: Look) -> float:
-    return (later.offset_ns - earlier.offset_ns) / (later.at_ns - earlier.at_ns)
 
 
 class Clock:
@@ -179,6 +57,8 @@ class Clock:
         self._looked_ns = 0
         self._jump: tuple[int, RunError] | None = None
         """The last jump: the time of the look before which it happened, and its error."""
+        self._unheard = 0
+        """How many answers are still to come that nobody waited for: no look is made of them."""
         self._host = host
         self.failure: str | None = None
         """Why the clock does not answer any more; None while it does."""
@@ -211,12 +91,18 @@ class Clock:
         if since_ns is not None and self._looked_ns >= since_ns:
             return
         self._looked_ns = time.monotonic_ns()
-        self._looks.append(self._shortest(self._looked_ns + _LOOK_NS, FEWEST_TRIPS))
+        found = self._shortest(self._looked_ns + _LOOK_NS, FEWEST_TRIPS)
+        assert found is not None, "without an answer it has failed"
+        self._looks.append(found)
 
-    def _shortest(self, until_ns: int, fewest: int) -> Look:
-        """The shortest of the round trips until then, and of so many. Raises RunError."""
+    def _shortest(self, until_ns: int, fewest: int, latest_ns: int | None = None) -> Look | None:
+        """The shortest of the round trips until then, and of so many. Raises RunError.
+
+        None where there is a latest time, and none has ended by then.
+        """
+        trips = self._trips(until_ns, fewest, latest_ns)
         try:
-            return min(self._trips(until_ns, fewest), key=lambda each: each.round_trip_ns)
+            return min(trips, key=lambda each: each.round_trip_ns, default=None)
         except OSError as error:
             self.failure = f"the clock of {self._host} does not answer: {error}{REMEDY}"
             raise RunError(self.failure) from error
@@ -224,11 +110,12 @@ class Clock:
             self.failure = str(error)
             raise
 
-    def look_between(self, until_ns: int) -> None:
+    def look_between(self, until_ns: int, latest_ns: int | None = None) -> None:
         """Look once more while cases run, with round trips that are likely to end by `until_ns`.
 
-        It tells of no failure: the look after the run does. Where all round trips took long, it
-        only counts where it contradicts what the other looks say.
+        No answer is waited for after `latest_ns`, which is `until_ns` unless it is given: a slice
+        may be about to begin. It tells of no failure: the look after the run does. Where all round
+        trips took long, it only counts where it contradicts what the other looks say.
         """
         if self.failure is not None:
             return
@@ -236,7 +123,9 @@ class Clock:
         most_ns = _MOST_TIMES_SHORTEST * self.round_trip_ns
         # What fails is in `failure`, as after a look.
         with suppress(RunError):
-            found = self._shortest(until_ns, 1)
+            found = self._shortest(until_ns, 1, until_ns if latest_ns is None else latest_ns)
+            if found is None:
+                return
             if found.round_trip_ns <= most_ns:
                 self._looked_ns = looking_ns
                 self._looks.append(found)
@@ -255,7 +144,9 @@ class Clock:
         def look() -> None:
             every_s = _ALONE_EVERY_S
             while not over.wait(every_s):
-                self.look_between(time.monotonic_ns() + FEWEST_TRIPS * self.round_trip_ns)
+                now_ns = time.monotonic_ns()
+                # Nobody waits for this thread: what takes long may still contradict the others.
+                self.look_between(now_ns + FEWEST_TRIPS * self.round_trip_ns, now_ns + _LOOK_NS)
                 every_s = max(_ALONE_EVERY_S, (time.monotonic() - begun_s) / _ALONE_LOOKS)
 
         thread = threading.Thread(target=look, name="clock", daemon=True)
@@ -298,10 +189,20 @@ class Clock:
         return Difference(last_ns, found.far_ns(last_ns) - last_ns, rate, found.bound_ns)
 
     def _unless_jumped(self, find: Callable[[Sequence[Look]], T], since_ns: int | None = None) -> T:
-        """What is found of the looks; after a jump, of the last one alone."""
+        """What is found of the looks; after a jump, of the last one alone.
+
+        Where it came before `since_ns`, of those from the last look before that on.
+        """
         try:
             return find(self._looks_since(self._looks[-1].at_ns if since_ns is None else since_ns))
-        except _JumpError as jump:
+        except JumpError as jump:
+            if since_ns is not None:
+                while len(self._looks) > 1 and self._looks[1].at_ns <= since_ns:
+                    self._looks.popleft()
+                with suppress(JumpError):
+                    found = find(self._looks)
+                    self._jump = self._looks[0].at_ns, jump
+                    return found
             last = self._looks[-1]
             self._jump = last.at_ns, jump
             self._looks.clear()
@@ -318,21 +219,47 @@ class Clock:
         from_ns = min(self._looks[-1].at_ns - _TELLING_NS, begun_ns)
         return [look for look in self._looks if look.at_ns >= from_ns]
 
-    def _trips(self, until_ns: int, fewest: int) -> Iterator[Look]:
-        """Round trips, the last of which is likely to end by then."""
+    def _trips(self, until_ns: int, fewest: int, latest_ns: int | None) -> Iterator[Look]:
+        """Round trips, the last of which is likely to end by then.
+
+        With a latest time, one that has not ended by it is left out. Raises OSError and RunError.
+        """
         for count in range(1, _TRIPS + 1):
-            trip = self._ask()
+            try:
+                while self._unheard:
+                    self._wait_until(latest_ns)
+                    self._hear()
+                self._wait_until(latest_ns)
+                trip = self._ask()
+            except TimeoutError as error:
+                # An error of the kernel is that of a dead connection.
+                if latest_ns is None or error.errno is not None:
+                    raise
+                return
             yield trip
             if count >= fewest and time.monotonic_ns() + trip.round_trip_ns > until_ns:
                 break
 
+    def _wait_until(self, latest_ns: int | None) -> None:
+        """Have what is asked next wait for no longer. Raises TimeoutError where that is over."""
+        left_s = _LIMIT_S if latest_ns is None else (latest_ns - time.monotonic_ns()) / 1e9
+        if left_s <= 0:
+            raise TimeoutError
+        self._sock.settimeout(left_s)
+
+    def _hear(self) -> bytes:
+        answer = self._sock.recv(TIME.size, socket.MSG_WAITALL)
+        if len(answer) != TIME.size:
+            raise OSError("it has ended the connection")
+        self._unheard -= 1
+        return answer
+
     def _ask(self) -> Look:
         asked_ns = time.monotonic_ns()
         self._sock.sendall(b"?")
-        answer = self._sock.recv(TIME.size, socket.MSG_WAITALL)
+        self._unheard += 1
+        answer = self._hear()
         heard_ns = time.monotonic_ns()
-        if len(answer) != TIME.size:
-            raise OSError("it has ended the connection")
         (far_ns,) = TIME.unpack(answer)
         if far_ns > _MOST_NS:
             raise RunError(f"the clock of {self._host} tells a time that no clock has: {far_ns} ns")

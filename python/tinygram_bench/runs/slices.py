@@ -205,8 +205,8 @@ def used_in_slices(
     then would wait for. `give_up_s` is a time of time.monotonic. `cores`: those that the processes
     use. `between` is called after each slice, when the clocks are read, with the number of its
     case. `is_lost` is asked at each edge and each second before it; where it holds, the remaining
-    slices are not waited for. `pausing` is called in each pause with the time at which clocks are
-    read after it.
+    slices are not waited for. `pausing` is called in each pause, when the clocks of what has ended
+    are read, with the time at which those of what begins are: it must be over by then.
     """
 
     def sleep_until(at_ns: int) -> None:
@@ -216,19 +216,18 @@ def used_in_slices(
     with ExitStack() as stack, urgent(cores):
         found = [_Watch.on(case, stack) for case in cases]
         for free_ns, at_ns, ended, beginning in _edges(start_ns, [case.slices for case in cases]):
+            ends = [(found[number], True) for number in ended]
+            begins = [(found[number], False) for number in beginning]
             if free_ns < at_ns:
                 sleep_until(free_ns)
+                # What is done in the pause, and comes in it, is no part of the slice before.
+                _read(ends, free_ns)
+                ends = []
                 pausing(at_ns)
             sleep_until(at_ns)
             if is_lost():
                 break
-            # What has ended comes first, and clocks come before what takes longer.
-            sides = [(found[number], True) for number in ended]
-            sides += [(found[number], False) for number in beginning]
-            for watch, is_end in sides:
-                watch.read_clocks(at_ns, is_end=is_end)
-            for watch, is_end in sides:
-                watch.read_counts(at_ns, is_end=is_end)
+            _read([*ends, *begins], at_ns)
             for number in ended:
                 between(number)
             if time.monotonic() > give_up_s:
@@ -282,6 +281,15 @@ class _Watch(Struct, frozen=True):
             other_sched,
             self.acks.counted(slices),
         )
+
+
+def _read(sides: Sequence[tuple[_Watch, bool]], at_ns: int) -> None:
+    """Read what is known of cases, with whether the slice of each has ended: these come first."""
+    # Clocks come before what takes longer.
+    for watch, is_end in sides:
+        watch.read_clocks(at_ns, is_end=is_end)
+    for watch, is_end in sides:
+        watch.read_counts(at_ns, is_end=is_end)
 
 
 def _edges(

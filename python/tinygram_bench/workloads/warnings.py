@@ -104,7 +104,7 @@ def shares_core(case: Case) -> bool:
 
 
 def with_bound(run: Run, bound_ns: int, round_trip_ns: int) -> Run:
-    """The run between two hosts, with its one-way times' error (hosts/clock.py) and a warning."""
+    """The run between two hosts, with its one-way times' error (hosts/looks.py) and a warning."""
     counters = {"clock_bound_ns": bound_ns, "clock_round_trip_ns": round_trip_ns}
     message = (
         "one-way times, and what is made of them, are between two clocks, and may be wrong by "

@@ -13,9 +13,10 @@ import pytest
 
 from tinygram_bench import _native
 from tinygram_bench.hosts import clock
-from tinygram_bench.hosts.clock import Clock, Look, difference, followed, notes_here, notes_there
+from tinygram_bench.hosts.clock import Clock, notes_here, notes_there
 from tinygram_bench.hosts.clock_server import TIME
 from tinygram_bench.hosts.difference import Difference, Followed
+from tinygram_bench.hosts.looks import Look, difference, followed
 from tinygram_bench.hosts.wire import TOKEN_BYTES
 from tinygram_bench.processes.workers import RunError
 
@@ -182,6 +183,22 @@ def test_a_clock_that_jumps_during_a_run_is_named_and_the_next_run_is_measured()
         start_ns = time.monotonic_ns()
         found.look()
         assert abs(found.followed(start_ns).far_ns(start_ns) - start_ns - JUMP_NS) < SECOND_NS
+
+
+def test_a_jump_before_a_run_does_not_fail_it() -> None:
+    """As where the far host was suspended between two rounds, and nobody asked meanwhile."""
+    ahead_ns = 0
+    with telling(lambda _: time.monotonic_ns() + ahead_ns) as found:
+        before_ns = time.monotonic_ns()
+        found.look()
+        found.look()
+        ahead_ns = JUMP_NS
+        found.look()
+        start_ns = time.monotonic_ns()
+        found.look()
+        assert abs(found.followed(start_ns).far_ns(start_ns) - start_ns - JUMP_NS) < SECOND_NS
+        with pytest.raises(RunError, match="has jumped"):
+            found.followed(before_ns)
 
 
 def test_a_jump_is_told_of_every_case_that_ran_meanwhile() -> None:

@@ -12,8 +12,8 @@ from tests.hosts.clocks.test_clock import NOW_NS, SECOND_NS, TRIP_NS, telling
 from tests.support.experiments import deterministic
 
 from tinygram_bench.hosts import clock
-from tinygram_bench.hosts.clock import Look, difference, followed
 from tinygram_bench.hosts.difference import Difference, Followed
+from tinygram_bench.hosts.looks import Look, difference, followed
 from tinygram_bench.processes.workers import RunError
 
 MS_NS = 1_000_000
@@ -63,7 +63,7 @@ def test_a_clock_that_changes_its_rate_once_is_within_the_bound(
 def test_a_clock_that_is_set_right_by_running_faster_for_a_while_is_within_the_bound(
     change_ms: int, lasting_ms: int, ppm: float
 ) -> None:
-    """As a time daemon does (adjtimex): the rate changes twice, maybe between the same two."""
+    """A time daemon does so (adjtimex): the rate changes twice, maybe between the same two."""
     ahead_ns = changing((change_ms, ppm), (change_ms + lasting_ms, -ppm))
     at_ns = [NOW_NS + ms * MS_NS for ms in range(0, 12_500, 500)]
     looks = looked(ahead_ns, at_ns, [0.0] * len(at_ns))
@@ -90,8 +90,9 @@ def test_what_two_looks_alone_do_not_see_the_looks_between_them_do() -> None:
     before, after = (followed(looks, NOW_NS) for looks in ([taken[0], taken[-1]], taken))
     assert most_wrong_ns(ahead_ns, before, at_ns[0], at_ns[-1]) > before.bound_ns
     assert most_wrong_ns(ahead_ns, after, at_ns[0], at_ns[-1]) <= after.bound_ns
-    # The drift is followed: half a round trip, and what it strays in half a second at most.
-    assert after.bound_ns <= TRIP_NS / 2 + 100e-6 * SECOND_NS / 2 + 1
+    # The drift is followed: half a round trip, as much as looks four times as far apart may feign,
+    # and what it strays in half a second at most.
+    assert after.bound_ns <= TRIP_NS * 0.75 + 100e-6 * SECOND_NS / 2 + 1
 
 
 def test_a_clock_that_is_slowed_down_as_much_as_can_be_has_not_jumped() -> None:
@@ -110,14 +111,14 @@ def test_what_a_clock_did_before_a_run_is_not_in_the_runs_bound() -> None:
         asked._looks.extend(looked(ahead_ns, at_ns, [0.0] * len(at_ns)))
         found = asked.followed(start_ns)
     assert most_wrong_ns(ahead_ns, found, start_ns, at_ns[-1]) <= found.bound_ns
-    assert found.bound_ns <= TRIP_NS / 2 + 1
+    assert found.bound_ns <= TRIP_NS * 0.75 + 1
 
 
 def test_an_earlier_look_that_took_long_is_not_in_the_bound_of_a_run() -> None:
     at_ns = [NOW_NS + ms * MS_NS for ms in (0, 1_000, 2_000, 20_000, 22_000)]
     looks = looked(changing(), at_ns, [0.0] * len(at_ns))
     looks[1] = Look(at_ns[1], 10 * TRIP_NS, 20 * TRIP_NS)
-    assert followed(looks, at_ns[3]).bound_ns <= TRIP_NS / 2 + 1
+    assert followed(looks, at_ns[3]).bound_ns < 2 * TRIP_NS
     assert followed(looks, at_ns[1]).bound_ns >= 10 * TRIP_NS
 
 
@@ -146,7 +147,7 @@ def test_a_look_in_between_ends_in_time_and_a_slow_one_is_kept_apart() -> None:
         kept = len(found._looks)
         wait_s = max(0.05, first.round_trip_ns / 1e9 * 4)
         begun_s = time.monotonic()
-        found.look_between(time.monotonic_ns())
+        found.look_between(time.monotonic_ns(), time.monotonic_ns() + 10 * SECOND_NS)
         assert time.monotonic() - begun_s < 2 * wait_s + 1
         assert len(found._looks) == kept
         assert len(found._slow) >= 1
@@ -180,9 +181,33 @@ def test_a_look_in_between_that_fails_is_told_by_the_look_after_the_run(
     with telling(time_ns) as found:
         found.look()
         wait_s = 1.0
-        found.look_between(time.monotonic_ns())
+        found.look_between(time.monotonic_ns() + 10 * MS_NS)
         with pytest.raises(RunError, match="does not answer"):
             found.look()
+
+
+def test_no_answer_is_waited_for_when_a_pause_is_over() -> None:
+    """It comes later, and is not taken for that to the next question."""
+    wait_s = 0.0
+
+    def time_ns(_: int) -> int:
+        told_ns = time.monotonic_ns()
+        time.sleep(wait_s)
+        return told_ns
+
+    with telling(time_ns) as found:
+        found.look()
+        wait_s = 1.0
+        begun_s = time.monotonic()
+        for _ in range(2):
+            found.look_between(time.monotonic_ns() + 20 * MS_NS)
+        assert time.monotonic() - begun_s < 0.8
+        assert len(found._looks) == 1
+        wait_s = 0.0
+        found.look()
+        first, last = found._looks
+        assert abs(last.offset_ns) <= last.round_trip_ns
+        assert last.at_ns - first.at_ns >= 0.9 * SECOND_NS
 
 
 def test_a_clock_is_looked_at_while_a_case_runs_alone(monkeypatch: pytest.MonkeyPatch) -> None:

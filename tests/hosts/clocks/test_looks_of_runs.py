@@ -40,10 +40,10 @@ def test_every_run_lies_between_looks_and_has_some_in_between(
     seen: list[tuple[int, list[int]]] = []
     look_between, followed = Clock.look_between, Clock.followed
 
-    def looked_between(asked: Clock, until_ns: int) -> None:
+    def looked_between(asked: Clock, until_ns: int, latest_ns: int | None = None) -> None:
         # Counted here, since on a busy host not every look is kept.
         between_ns.append(time.monotonic_ns())
-        look_between(asked, until_ns)
+        look_between(asked, until_ns, latest_ns)
 
     def difference(asked: Clock, since_ns: int) -> Followed:
         seen.append((since_ns, [look.at_ns for look in asked._looks]))

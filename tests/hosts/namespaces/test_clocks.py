@@ -18,9 +18,10 @@ from tests.hosts.namespaces.apart import PLANTED_S, Apart, apart, needs_two_host
 
 from tinygram_bench.hosts import far_host
 from tinygram_bench.hosts.address import parse_server
-from tinygram_bench.hosts.clock import Clock, Look
+from tinygram_bench.hosts.clock import Clock
 from tinygram_bench.hosts.difference import Followed
 from tinygram_bench.hosts.far_host import FarHost
+from tinygram_bench.hosts.looks import Look
 
 PLANTED_NS = PLANTED_S * 10**9
 MS_NS = 10**6

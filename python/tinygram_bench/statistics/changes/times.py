@@ -10,14 +10,16 @@ assuming that they are independent and normal. `FAMILY_MISSED` is shared out amo
 comparison (C. E. Bonferroni), and not among the two intervals of each: the one that is told
 encloses both, so it misses no more often than the one of them that tells what the case did itself:
 the relative one where the others did not change and drift met all alike, the other one where there
-was no drift. Of a latency between two hosts the interval also holds what the clocks may be wrong by
-in each result: they were not wrong alike. Where that alone hides a change, it cannot be said.
+was no drift. The interval of a latency between two hosts also holds what the clocks may be wrong by
+in each result, in the case's own latency and in those of the others. Cases that took turns have the
+same error, which is a larger share of a shorter latency; those that were alone have each its own.
+Where that alone hides a change, it cannot be said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from math import exp, log, sqrt
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from math import exp, inf, log, sqrt
 from statistics import fmean, variance
 
 from msgspec import Struct
@@ -31,12 +33,16 @@ from tinygram_bench.statistics.figures.words import in_words, rounded_up
 from tinygram_bench.statistics.one_way import (
     OF_TWO_CLOCKS,
     Figures,
+    Unknown,
     bound_us,
     is_of_two_clocks,
     unknown_in,
-    with_own_errors,
 )
-from tinygram_bench.statistics.verdicts.doubts import MIN_PAIRED_ROUNDS, barring
+from tinygram_bench.statistics.verdicts.doubts import (
+    MIN_PAIRED_ROUNDS,
+    barring,
+    took_turns_together,
+)
 from tinygram_bench.statistics.workloads.loads import Load, is_faulty, turns_of
 
 FAMILY_MISSED = 0.01
@@ -46,19 +52,26 @@ _LEAST_SPREAD = 1e-4
 """The precision of the rounds' values, as a share: clocks and counters are whole numbers."""
 
 Logs = Mapping[int, float]
+_Samples = tuple[Mapping[str, Sample], Mapping[str, Sample]]
+"""Before and after: case_id → the case's runs."""
 _Summaries = Mapping[str, Summary]
 """case_id → the case's summary."""
+_Factors = tuple[float, float]
+"""What is measured is the truth but for a factor between these two."""
+_SURE: _Factors = (1.0, 1.0)
 
 
 class _Sides(Struct, frozen=True):
-    """A figure's logarithms, round by round, of one case before and after.
+    """A figure's logarithms, round by round, before and after, of one case or a mean of several.
 
-    `clocks`: of one that two clocks timed, what else is known of these in each.
+    `clocks`: of one that two clocks timed, what else is known of these in each. `beside`: of a mean
+    of others, by which factors the clocks may be wrong in the case's ratio to it in each.
     """
 
     before: Logs
     after: Logs
     clocks: tuple[Figures, Figures] = ({}, {})
+    beside: tuple[_Factors, _Factors] = (_SURE, _SURE)
 
     @property
     def has_enough(self) -> bool:
@@ -71,9 +84,17 @@ class _Sides(Struct, frozen=True):
         return before, after
 
     @property
-    def middles(self) -> tuple[float, float]:
+    def middles_us(self) -> tuple[float, float]:
         """The geometric means, before and after."""
         return exp(fmean(self.before.values())), exp(fmean(self.after.values()))
+
+    def unknown(self, figure: str) -> tuple[Unknown | None, Unknown | None]:
+        """Why the clocks do not know the figure well enough in each; None where they do."""
+        before, after = (
+            unknown_in({**clocks, figure: _figure(logs)}, figure)
+            for clocks, logs in zip(self.clocks, (self.before, self.after), strict=True)
+        )
+        return before, after
 
 
 def time_changes(before: Result, after: Result, cases: Sequence[Case]) -> tuple[Change, ...]:
@@ -85,11 +106,12 @@ def time_changes(before: Result, after: Result, cases: Sequence[Case]) -> tuple[
         if not is_faulty(case):
             loads.setdefault(turns_of(case), []).append(case)
     asked = [
-        (case, figure, _sides(samples, case, figure), _mean_of(samples, others, figure))
+        (case, figure, own, _mean_of(samples, case, own, others, figure))
         for alike in loads.values()
         for case in alike
         for figure in Load.of(case).compared_figures
         for others in [_unbarred(summaries, alike, case, figure)]
+        for own in [_sides(samples, case, figure)]
     ]
     count = sum(own.has_enough for _, _, own, _ in asked)
     return tuple(
@@ -99,9 +121,7 @@ def time_changes(before: Result, after: Result, cases: Sequence[Case]) -> tuple[
     )
 
 
-def _sides(
-    samples: tuple[Mapping[str, Sample], Mapping[str, Sample]], case: Case, figure: str
-) -> _Sides:
+def _sides(samples: _Samples, case: Case, figure: str) -> _Sides:
     before, after = (side[case.case_id] for side in samples)
     clocks = (_clocks(before, figure), _clocks(after, figure))
     return _Sides(_logs(before, figure), _logs(after, figure), clocks)
@@ -129,14 +149,59 @@ def _unbarred(
 
 
 def _mean_of(
-    samples: tuple[Mapping[str, Sample], Mapping[str, Sample]], others: Sequence[Case], figure: str
+    samples: _Samples, case: Case, own: _Sides, others: Sequence[Case], figure: str
 ) -> _Sides | None:
     """The mean of the other cases; None where both results know none of them well enough."""
-    found = [_sides(samples, other, figure) for other in others]
-    known = [each for each in found if each.has_enough]
-    if not known:
+    found = [(other, _sides(samples, other, figure)) for other in others]
+    known = [
+        (other, each) for other, each in found if each.has_enough and not any(each.unknown(figure))
+    ]
+    if not known or not own.has_enough:
         return None
-    return _Sides(_mean([each.before for each in known]), _mean([each.after for each in known]))
+    before, after = (
+        _mean_factors(
+            _factors_beside(
+                (own.middles_us[at], other_sides.middles_us[at]),
+                (own.bounds_us[at], other_sides.bounds_us[at]),
+                is_common=took_turns_together(side[case.case_id], side[other.case_id]),
+            )
+            for other, other_sides in known
+        )
+        for at, side in enumerate(samples)
+    )
+    return _Sides(
+        _mean([each.before for _, each in known]),
+        _mean([each.after for _, each in known]),
+        beside=(before, after),
+    )
+
+
+def _factors(time_us: float, bound_us: float) -> _Factors:
+    """By which factors clocks that are wrong by so much may be wrong in a time."""
+    return max(0.0, 1 - bound_us / time_us), 1 + bound_us / time_us
+
+
+def _factors_beside(
+    times_us: tuple[float, float], bounds_us: tuple[float, float], *, is_common: bool
+) -> _Factors:
+    """By which factors clocks may be wrong in the ratio of the first time to the second."""
+    if is_common:
+        most_us = max(bounds_us)
+        (own_low, own_high), (low, high) = (_factors(each, most_us) for each in times_us)
+        # Both are too long, or both are too short.
+        ends = [own_low / low if low else inf, own_high / high]
+        return min(ends), max(ends)
+    own_low, own_high = _factors(times_us[0], bounds_us[0])
+    low, high = _factors(times_us[1], bounds_us[1])
+    return own_low / high, own_high / low if low else inf
+
+
+def _mean_factors(factors: Iterable[_Factors]) -> _Factors:
+    low, high = (
+        exp(fmean(log(each) if each else -inf for each in ends))
+        for ends in zip(*factors, strict=True)
+    )
+    return low, high
 
 
 def _mean(logs: Sequence[Logs]) -> Logs:
@@ -154,41 +219,37 @@ def _change(
 ) -> Change:
     ratio, reason = None, _doubt(case, figure, own, summaries)
     if own.has_enough:
-        ratio = _interval(own, missed)
+        alone = _interval(own, missed)
+        before, after = map(_factors, own.middles_us, own.bounds_us)
+        ratio = _widened(alone, before, after)
         relative = None if others is None else _Sides(*_relative(own, others))
-        if relative is not None and relative.has_enough:
+        if others is not None and relative is not None and relative.has_enough:
             beside = _interval(relative, missed)
-            low, high = min(ratio.low, beside.low), max(ratio.high, beside.high)
-            ratio = Figure(ratio.median, low, high)
+            alone = _enclosing(alone, beside)
+            ratio = _enclosing(ratio, _widened(beside, *others.beside))
         elif reason is None:
             reason = (
                 "no other case of its load is known in the same rounds without a warning: what the "
                 "host did between the results cannot be told from a change; measure another way "
                 "beside it"
             )
-        alone, ratio = ratio, with_own_errors(ratio, own.middles, own.bounds_us)
         if reason is None and _is_shown(alone) and not _is_shown(ratio):
             wrong_before, wrong_after = map(rounded_up, own.bounds_us)
             reason = (
                 f"the clocks of the two hosts may be wrong by {wrong_before} µs before and "
-                f"{wrong_after} µs after, which may be all that changed"
+                f"{wrong_after} µs after, which may be all that changed in it or beside the others"
             )
-    before, after = _figure(own.before), _figure(own.after)
-    of_before, of_after = own.clocks
     return Change(
         case=case,
         figure=figure,
         kind="times",
-        before=before,
-        after=after,
+        before=_figure(own.before),
+        after=_figure(own.after),
         ratio=ratio,
         is_higher_better=is_higher_better(figure),
         reason=reason,
         bounds_us=own.bounds_us,
-        unknown=(
-            unknown_in({**of_before, figure: before}, figure),
-            unknown_in({**of_after, figure: after}, figure),
-        ),
+        unknown=own.unknown(figure),
     )
 
 
@@ -211,6 +272,17 @@ def _interval(sides: _Sides, missed: float) -> Figure:
     middle = fmean(after) - fmean(before)
     half = quantile(missed, freedom) * sqrt(sum(errors))
     return Figure(exp(middle), exp(middle - half), exp(middle + half))
+
+
+def _widened(ratio: Figure, before: _Factors, after: _Factors) -> Figure:
+    """The ratio after ÷ before, whose interval also holds what the clocks may be wrong by."""
+    high = ratio.high * after[1] / before[0] if before[0] else inf
+    return Figure(ratio.median, ratio.low * after[0] / before[1], high)
+
+
+def _enclosing(ratio: Figure, other: Figure) -> Figure:
+    """The ratio, with an interval that holds both."""
+    return Figure(ratio.median, min(ratio.low, other.low), max(ratio.high, other.high))
 
 
 def _is_shown(ratio: Figure) -> bool:
