@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from tinygram_bench.model.parameters import SizesParameters
 from tinygram_bench.model.result import Case, Result
 from tinygram_bench.report.numbers import size
+from tinygram_bench.report.prose import writes_in_words
 from tinygram_bench.statistics.workloads.sizes import is_exchange
 
 
@@ -47,5 +48,4 @@ def brief_ways(cases: Sequence[Case]) -> list[str]:
 
 
 def _writes(case: Case) -> str:
-    writes = SizesParameters.of(case).setup_writes
-    return "one write" if writes == 1 else f"{writes} writes"
+    return writes_in_words(SizesParameters.of(case).setup_writes)
