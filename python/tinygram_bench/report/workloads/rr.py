@@ -15,8 +15,7 @@ from tinygram_bench.report.document import (
     Document,
     Note,
     Section,
-    failure_note,
-    failures_told,
+    failure_notes,
     unavailable_note,
     warnings_as_notes,
 )
@@ -153,15 +152,14 @@ def _tables_of(result: Result) -> tuple[Table, ...]:
 
 
 def _notes_of(result: Result) -> tuple[Note, ...]:
-    labels, failed = labels_of(result), failures_told(result)
+    labels, failed = labels_of(result), failure_notes(result)
     notes = [
         unavailable_note(labels[absent.case.case_id], absent.reason)
         for absent in result.plan.unavailable
     ]
     for summary in result.summaries:
         label = labels[summary.case.case_id]
-        if summary.case.case_id in failed:
-            notes.append(failure_note(label, failed[summary.case.case_id]))
+        notes += failed(summary.case.case_id, label)
         for warning in summary.warnings:
             notes += warnings_as_notes(label, [warning])
     return tuple(notes)
