@@ -69,8 +69,7 @@ def _cell(curve: Curve, at: int) -> str:
 
 def _bound_us(swept: Swept, at: int) -> float:
     """By how much the clocks of two hosts may be wrong in any figure of a point, in µs."""
-    known = (each for curve in swept.curves for each in curve.bounds_us[at : at + 1] if each)
-    return max(known, default=0.0)
+    return max(curve.bounds_us[at] or 0.0 for curve in swept.curves)
 
 
 def _note_on(unknown: Sequence[Unknown]) -> str:
