@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
-from pairs import SEED, environment_words, show_environment, shown
-from published.stored import Cell, Column, Figure, Row, measured, put
-from published.telling import take_into
+from pairs import SEED, show_environment
+from published.stored import Cell, Column, Figure, Row
+from published.tables import lines_of
+from published.telling import store, take_into
 
 from tinygram_bench import Plan, run
 from tinygram_bench.host.awake import cores_awake
@@ -244,19 +245,8 @@ def _measured(table: Table, rounds: int, duration_ns: int) -> result.Result:
 def _told(
     into: Path | None, name: str, first: str, columns: Sequence[Column], rows: Sequence[Row]
 ) -> None:
-    print(f"\n{name}")
-    for row in rows:
-        said = [
-            f"{title.title} {shown(result.Figure(cell.median, cell.low, cell.high))}"
-            if cell.low is not None and cell.high is not None
-            else f"{title.title} {cell.median:g}"
-            for title in columns
-            if isinstance(cell := row.figures.get(title.figure), Figure)
-        ]
-        print(f"  {row.row}: {', '.join(said)}", flush=True)
-    if into is not None:
-        environment = f"{environment_words(CONGESTION_CONTROL)}; {ssl.OPENSSL_VERSION}"
-        put(into, name, measured("python -m over_tls", environment, first, columns, rows))
+    print(f"\n{name}\n\n{lines_of(first, columns, rows)}", flush=True)
+    store(into, "over_tls", name, first, columns, rows, CONGESTION_CONTROL, ssl.OPENSSL_VERSION)
 
 
 if __name__ == "__main__":

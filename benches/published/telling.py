@@ -44,9 +44,13 @@ def store(
     columns: Sequence[Column],
     rows: Sequence[Row],
     congestion_control: str = "cubic",
+    more: str = "",
 ) -> int:
-    """Store all rows of a bench where that was asked; 0 where all are reached, else 1."""
+    """Store all rows of a bench where that was asked; 0 where all are reached, else 1.
+
+    `more`: what else the environment has that the figures depend on.
+    """
     if into is not None:
-        environment = environment_words(congestion_control)
+        environment = environment_words(congestion_control) + (f"; {more}" if more else "")
         put(into, name, measured(f"python -m {bench}", environment, first, columns, rows))
     return 0 if all(row.is_reached is True for row in rows if row.asked is not None) else 1

@@ -107,13 +107,13 @@ def _within(is_awake: bool) -> Part:
     def rows() -> Rows:
         found = _parts_of_slices(stream_cases(_WAYS, _RATE_PER_S), is_awake)
         if not is_awake:
-            return [(name, *map(_shown, parts)) for name, parts in found.items()]
+            return [(name, *map(stored.figure, parts)) for name, parts in found.items()]
         over_link = stream_cases(("loop/nodelay", "loop/nagle"), 5_000.0, link=_SHORT_LINK)
         found |= {
             f"{name}, {_SHORT_LINK}": parts
             for name, parts in _parts_of_slices(over_link, is_awake).items()
         }
-        return [(name, *map(_shown, parts)) for name, parts in found.items()]
+        return [(name, *map(stored.figure, parts)) for name, parts in found.items()]
 
     title = f"p50 of a part of a slice ÷ p50 of the slice, {_cores(is_awake)}"
     return title, ("way", *names), rows
@@ -187,7 +187,7 @@ def _last(is_awake: bool) -> Part:
                 others = median(latency_ns for each in whole for latency_ns in each[:-1])
                 ratios.setdefault(way_of(case), []).append(last / others)
             load = f"{rate_per_s:,.0f}/s"
-            found += [(way, load, _shown(figure_of(of))) for way, of in ratios.items()]
+            found += [(way, load, stored.figure(figure_of(of))) for way, of in ratios.items()]
         return found
 
     title = f"p50 of the last message of each slice ÷ p50 of the others, {_cores(is_awake)}"
@@ -210,7 +210,9 @@ def _over() -> Part:
                         _median(values[half:]) / _median(values[:half])
                     )
             load = "flat out" if rate_per_s is None else f"{rate_per_s:,.0f}/s"
-            found += [(way, load, figure, _shown(figure_of(of))) for way, of in ratios.items()]
+            found += [
+                (way, load, figure, stored.figure(figure_of(of))) for way, of in ratios.items()
+            ]
         return found
 
     return "Second half of a round's slices ÷ the first", ("way", "load", "figure", "ratio"), rows
@@ -255,7 +257,7 @@ def _neighbours() -> Part:
                     figure,
                     f"{len(off)} of {len(figures)}",
                     f"{way_of(cases[after])} after {way_of(cases[before])}: "
-                    f"{in_words(_shown(most), 3)}",
+                    f"{in_words(stored.figure(most), 3)}",
                 )
             )
         return found
@@ -310,7 +312,7 @@ def _windows() -> Part:
                     ratios.setdefault(figure, []).append(
                         median(after / before for before, after in pairs if before and after)
                     )
-        return [(figure, _shown(figure_of(of))) for figure, of in ratios.items()]
+        return [(figure, stored.figure(figure_of(of))) for figure, of in ratios.items()]
 
     title = (
         f"Windows that restart after a rest ÷ those that are kept, {_LONG_LINK}, slices of 400 ms"
@@ -353,10 +355,6 @@ def _again(case: Case) -> Case:
 
 def _median(values: Sequence[float | None]) -> float:
     return median(value for value in values if value is not None)
-
-
-def _shown(ratio: Figure) -> stored.Figure:
-    return stored.figure(ratio)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,14 @@ def curve_of(
     cases = tuple(replace(case, case_id=f"{strategy} {value}") for value in VALUES)
     is_behind = (False,) * (len(values) - behind) + (True,) * behind
     known = tuple((value,) * ROUNDS for value in values)
-    return Curve(cases, known, is_behind, (False,) * len(values), tuple(doubts))
+    return Curve(
+        cases,
+        known,
+        is_behind,
+        has_failed=(False,) * len(values),
+        bounds_us=(None,) * len(values),
+        doubts=tuple(doubts),
+    )
 
 
 def told(figure: str, *curves: Curve, limit: Limit | None = None) -> tuple[str, ...]:

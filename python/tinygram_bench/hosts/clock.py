@@ -200,7 +200,7 @@ class Clock:
                 while len(self._looks) > 1 and self._looks[1].at_ns <= since_ns:
                     self._looks.popleft()
                 with suppress(JumpError):
-                    found = find(self._looks)
+                    found = find(list(self._looks))
                     self._jump = self._looks[0].at_ns, jump
                     return found
             last = self._looks[-1]

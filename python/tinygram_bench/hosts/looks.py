@@ -97,8 +97,8 @@ def _unless_jumped(looks: Sequence[Look]) -> list[float]:
     """For each two looks in a row, how far the clock may have strayed. Raises JumpError."""
     misses = _misses(looks)
     trip_ns = max(look.round_trip_ns for look in looks)
-    # Each of three looks may be wrong by half of its round trip, and the line through two of them is
-    # prolonged to at most three times its length.
+    # Each of three looks may be wrong by half of its round trip, and the line through two of them
+    # is prolonged to at most three times its length.
     least_ns = _JUMP_NS + 3 * trip_ns
     jumped_ns = max((each.most_ns for each in misses if each.most_ns > least_ns), default=0.0)
     for earlier, later in pairwise(looks):

@@ -11,6 +11,7 @@ from tinygram_bench.report.numbers import (
     HALF,
     UNKNOWN,
     clock,
+    clock_note,
     median_or_half,
     number,
     rate,
@@ -41,7 +42,7 @@ _OF_CLOCKS: tuple[Shown[Change], ...] = (
     Shown(Column(f"{CLOCK}\nafter"), lambda change: clock(change.bounds_us[1])),
 )
 """Columns where a figure of any row depends on the clocks of two hosts."""
-_CLOCKS = f"{CLOCK}  in µs: the clocks of the two hosts may be wrong by so much in the figure"
+_CLOCKS = clock_note("the figure")
 _HALVED = (
     f"{HALF}  half of the shortest round trip, in place of a figure that the clocks do not know "
     "within a fifth"

@@ -6,7 +6,7 @@ The gravest notes come first.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -130,17 +130,23 @@ def failure_note(case: str, text: str) -> Note:
     return Note(case, "failed", text, _FAILED)
 
 
-def failures_told(result: Result) -> dict[str, str]:
-    """Id of each case with failed runs → in how many rounds it failed, and how it did at first."""
+def failure_notes(result: Result) -> Callable[[str, str], Iterator[Note]]:
+    """Case id and label → a note where the case has failed runs, otherwise none.
+
+    It tells in how many rounds the case failed, and how it did at first.
+    """
     rounds = Counter(run.case_id for run in result.runs)
     failures: dict[str, list[str]] = {}
     for run in result.runs:
         if run.failure is not None:
             failures.setdefault(run.case_id, []).append(run.failure)
-    return {
-        case_id: f"failed in {len(of_case)} of {rounds[case_id]} rounds: {of_case[0]}"
-        for case_id, of_case in failures.items()
-    }
+
+    def notes(case_id: str, label: str) -> Iterator[Note]:
+        if of_case := failures.get(case_id):
+            told = f"failed in {len(of_case)} of {rounds[case_id]} rounds: {of_case[0]}"
+            yield failure_note(label, told)
+
+    return notes
 
 
 def full_notes(notes: Iterable[Note], measured: Sequence[str]) -> tuple[str, ...]:

@@ -15,6 +15,8 @@ HALF = "rtt/2"
 """The mark of half of a round trip that is shown in place of a latency."""
 CLOCK = "± clock"
 """The heading of what the clocks of two hosts may be wrong by."""
+CLOCK_HEAD = CLOCK.replace(" ", "\n")
+"""The same as the narrow head of a column."""
 MARKS = {"faster": "", "slower": "", "no_difference_shown": "=", "cannot_say": "?"}
 
 
@@ -103,6 +105,11 @@ def interval_of(summary: Summary, figure: str) -> str:
 def clock(bound_us: float | None) -> str:
     """By how much the clocks may be wrong, rounded up; `–` where a single one timed it."""
     return rounded_up(bound_us) if bound_us else UNKNOWN
+
+
+def clock_note(where: str) -> str:
+    """The note on a column of what the clocks may be wrong by; `where`: in which figures."""
+    return f"{CLOCK}  in µs: the clocks of the two hosts may be wrong by so much in {where}"
 
 
 def span(figure: Figure | None) -> str:

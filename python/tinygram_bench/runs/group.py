@@ -156,7 +156,7 @@ class Group(Struct, frozen=True):
 
         with self.live.watching(watched) as between:
             used = used_in_slices(
-                start_ns, timed, give_up_s, cores, between, is_lost, self._pausing(at_turn)
+                start_ns, timed, give_up_s, cores, between, is_lost, _pausing(at_turn)
             )
         # Cases that have stalled come last.
         numbers = list(at_turn)
@@ -280,20 +280,23 @@ class Group(Struct, frozen=True):
 
     def _pause_ns(self, up: _Up | Run) -> int:
         """How long a pause must be for a look at the far host's clock; 0: nobody looks."""
-        is_asked = self.workload.is_timed_one_way and _round_trip_ns(up)
-        return max(_LEAST_PAUSE_NS, _PAUSE_TRIPS * _round_trip_ns(up)) if is_asked else 0
-
-    def _pausing(self, at_turn: Mapping[int, _Side]) -> Callable[[int], None]:
-        """What is done in pauses: look at the clock of the far host, which all cases share."""
-        for each in at_turn.values():
-            far_host = each.up.turn.stage.far_host
-            if far_host is not None:
-                return far_host.clock.look_between
-        return lambda _until_ns: None
+        round_trip_ns = _round_trip_ns(up)
+        if not self.workload.is_timed_one_way or round_trip_ns == 0:
+            return 0
+        return max(_LEAST_PAUSE_NS, _PAUSE_TRIPS * round_trip_ns)
 
     def _give_up_s(self, start_ns: int, turns: Sequence[Slices]) -> float:
         """The end of the last slice of all, plus the time that a case alone may take."""
         return (start_ns + turns[0].over_ns) / 1e9 + max(map(self.workload.limit_s, self.cases))
+
+
+def _pausing(at_turn: Mapping[int, _Side]) -> Callable[[int], None]:
+    """What is done in pauses: look at the clock of the far host, which all cases share."""
+    for each in at_turn.values():
+        far_host = each.up.turn.stage.far_host
+        if far_host is not None:
+            return far_host.clock.look_between
+    return lambda _until_ns: None
 
 
 def evened(waits_ns: Sequence[int]) -> list[int]:

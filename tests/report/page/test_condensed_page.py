@@ -32,7 +32,7 @@ from tinygram_bench.statistics.links import links_of
 STORED = Path(__file__).parents[2] / "model" / "stored"
 RESULTS = (*sorted(path.stem for path in STORED.glob("*.json")), "sweep")
 SAID = "In the page that this result is in are the figures of each run, and not the histograms"
-NOT_INSIDE = "The result is not inside this page"
+NOT_INSIDE = "This page does not have its results inside"
 POINTS_LEFT_OUT = "The charts of what was measured at each point are left out"
 
 
@@ -83,7 +83,7 @@ def test_a_long_sweep_has_a_small_page_with_its_answer_charts_and_tables(
 ) -> None:
     result = filled_sweep(points=2, slices=300)
     made = page_of([Named("sweep", result)], "1.2.3")
-    assert made.has_results
+    assert not made.remark
     assert page_bytes(made.html) <= LARGE_BYTES
     for told in (*answer_of(result), SAID, POINTS_LEFT_OUT):
         assert escape(told) in made.html
@@ -122,7 +122,7 @@ def test_a_page_leaves_out_no_more_than_it_must(monkeypatch: pytest.MonkeyPatch)
     }
     for text, those in left_out.items():
         assert [text in each.html for each in pages] == [each in those for each in pages], text
-    assert [each.has_results for each in pages] == [True] * 6 + [False]
+    assert [not each.remark for each in pages] == [True] * 6 + [False]
 
 
 def test_a_page_without_its_results_shows_the_same_and_names_the_file(
@@ -132,9 +132,9 @@ def test_a_page_without_its_results_shows_the_same_and_names_the_file(
     monkeypatch.setattr(page, "LARGE_BYTES", 1)
     made = page_of([Named("a sweep", result)], "1.2.3").html
     assert re.search(
-        r"The result is not inside this page: the figures of all runs take \d\.\d MB even when "
-        r"packed, and with the rest the page would be larger than 1\.5 MB\. tinygram report and "
-        r"tinygram compare read the file that the page was made from, a sweep\.",
+        r"This page does not have its results inside: the figures of all runs take \d\.\d MB even "
+        r"when packed, and with the rest it would be larger than 1\.5 MB\. tinygram report and "
+        r"tinygram compare read the files that it was made from \(a sweep\)\.",
         made,
     )
     for told in answer_of(result):

@@ -42,6 +42,7 @@ def curve_of(
         rounds=tuple(map(tuple, values)),
         is_behind=tuple(at in behind for at in range(len(values))),
         has_failed=tuple(at in failed for at in range(len(values))),
+        bounds_us=(None,) * len(values),
     )
 
 

@@ -130,7 +130,7 @@ def _hand_on(
             print(f"Saved: {path}", file=told_on)
         if remark:
             place = "standard output" if path == STANDARD_OUTPUT else path
-            print(f"tinygram: {place} has {remark}", file=sys.stderr)
+            print(f"tinygram: {place} {remark}", file=sys.stderr)
     if svg:
         print(f"Saved: {_draw(results, svg)} charts in {svg}", file=told_on)
     if is_markdown:
@@ -140,22 +140,15 @@ def _hand_on(
 
 
 _Made = tuple[str, str]
-"""A text, and what its reader must know about its content (empty: nothing)."""
+"""A text, and what its reader must know about its content, from the verb on (empty: nothing)."""
 
 
 def _page(results: Sequence[Named]) -> _Made:
     from tinygram_bench.report.page import LARGE_BYTES, page_of
 
     page = page_of(results, tinygram.__version__)
-    page_bytes = len(page.html.encode())
-    if page.has_results:
-        return page.html, ""
-    named = ", ".join(each.name for each in results)
-    remark = (
-        f"not its results inside, which are too large for a page: `tinygram report` and `tinygram "
-        f"compare` read the files that it was made from ({named})"
-    )
-    if page_bytes > LARGE_BYTES:
+    page_bytes, remark = len(page.html.encode()), page.remark
+    if remark and page_bytes > LARGE_BYTES:
         remark += f"; it has {page_bytes / 1e6:.1f} MB even so, and pages of fewer results less"
     return page.html, remark
 
@@ -175,7 +168,9 @@ def _hlog(results: Sequence[Named]) -> _Made:
     remarks = [what.format(", ".join(each.name for each in of)) for what, of in told if of]
     if not remarks:
         return hdr_log(results), ""
-    remark = f"{' and '.join(remarks)}, for a large page has no more: name the result file instead"
+    remark = (
+        f"has {' and '.join(remarks)}, for a large page has no more: name the result file instead"
+    )
     return hdr_log(results), remark
 
 

@@ -12,6 +12,7 @@ from tinygram_bench.cli import quantities
 from tinygram_bench.cli.bounds import duration_between_ns
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Plan
+from tinygram_bench.model.units import format_duration_ns
 from tinygram_bench.statistics.figures.intervals import LOOKS
 from tinygram_bench.statistics.verdicts.comparison import has_comparisons
 
@@ -44,10 +45,13 @@ Lone = Annotated[
         "--lone", help="Run each case alone; otherwise the cases of a load take turns in slices."
     ),
 ]
-TimeLimit = Annotated[
-    int, quantities.duration("Time limit for each run, beyond its duration.", "120s")
-]
 USUAL_TIME_LIMIT_NS = 120 * 10**9
+TimeLimit = Annotated[
+    int,
+    quantities.duration(
+        "Time limit for each run, beyond its duration.", format_duration_ns(USUAL_TIME_LIMIT_NS)
+    ),
+]
 
 
 def duration_option(default: str) -> Any:

@@ -27,9 +27,9 @@ from tinygram_bench.report.charts.ways import (
     Field,
     clocks_told,
     fields_of,
-    good_runs,
 )
 from tinygram_bench.statistics.figures.runs import is_higher_better
+from tinygram_bench.statistics.figures.samples import good_runs
 from tinygram_bench.statistics.one_way import bound_us, is_of_two_clocks
 from tinygram_bench.statistics.workloads.loads import alternates, turns_of
 from tinygram_bench.statistics.workloads.sizes import TIME, is_exchange

@@ -160,15 +160,6 @@ def with_clocks(
     return {**columns, CLOCK_US: f"{CLOCK}, µs"}, tuple({CLOCK_US: None, **row} for row in rows)
 
 
-def good_runs(result: Result) -> Mapping[str, Sequence[Run]]:
-    """case_id → its runs that did not fail; a case without any has an empty list."""
-    found: dict[str, list[Run]] = {case.case_id: [] for case in result.plan.cases}
-    for run in result.runs:
-        if run.failure is None:
-            found[run.case_id].append(run)
-    return found
-
-
 def pooled(runs: Iterable[Run], histogram: str) -> Histogram:
     """The samples of one histogram in all of these runs together."""
     found = Histogram()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -12,7 +12,7 @@ from tinygram_bench.report.document import (
     Note,
     Section,
     failure_note,
-    failures_told,
+    failure_notes,
     unavailable_note,
     warnings_as_notes,
 )
@@ -46,7 +46,7 @@ def loads_document(
             tables=(*link_tables(result), *host_tables(result)), details=part_tables(result, ways)
         )
     ]
-    verdicts, failed = verdicts_by_pair(result), failures_told(result)
+    verdicts, failed = verdicts_by_pair(result), failure_notes(result)
     rows_of = rows_by_load(result)
     notes: list[Note] = []
     measured: list[str] = []
@@ -86,14 +86,14 @@ def _figures_in(tables: Sequence[LoadTable]) -> set[str]:
 def _notes_on(
     result: Result,
     rows: Sequence[CaseRow],
-    failed: Mapping[str, str],
+    failed: Callable[[str, str], Iterator[Note]],
     where: str,
     always: set[str],
     ever: set[str],
 ) -> Iterator[Note]:
     """The notes on the rows of one load. `where` is appended to the names of its cases.
 
-    `failed`: case_id → how it failed.
+    `failed`: case_id and the name → the note on its failures, if it has any.
     Two modes are told where a table shows the figure: `always`, or with details `ever`.
     """
     for row in rows:
@@ -101,8 +101,7 @@ def _notes_on(
         for absent in result.plan.unavailable:
             if absent.case.case_id == row.case.case_id:
                 yield unavailable_note(case, absent.reason)
-        if row.case.case_id in failed:
-            yield failure_note(case, failed[row.case.case_id])
+        yield from failed(row.case.case_id, case)
         if row.absence == "not run":
             yield failure_note(case, "not run: stopped before its first round")
         warnings = row.summary.warnings if row.summary else ()

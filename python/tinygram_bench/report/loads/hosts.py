@@ -9,7 +9,7 @@ from statistics import median
 from msgspec import Struct
 
 from tinygram_bench.model.result import Figure, HostRun, Result
-from tinygram_bench.report.numbers import CLOCK, UNKNOWN, clock, number, rate
+from tinygram_bench.report.numbers import CLOCK, CLOCK_HEAD, UNKNOWN, clock, number, rate
 from tinygram_bench.report.table import Column, Shown, Table, table_of
 from tinygram_bench.statistics.one_way import BOUND, least_known_us
 
@@ -95,7 +95,7 @@ _OF_A_STREAM: tuple[Shown[_Parts], ...] = (
     Shown(Column("p50\nµs"), lambda part: number(part.known_us(_p50_us))),
     Shown(Column("p99\nµs"), lambda part: number(part.known_us(_p99_us))),
     Shown(Column("max\nµs"), lambda part: number(part.known_us(_max_us))),
-    Shown(Column(CLOCK.replace(" ", "\n")), lambda part: clock(part.bound_us)),
+    Shown(Column(CLOCK_HEAD), lambda part: clock(part.bound_us)),
 )
 _OF_ROUND_TRIPS: tuple[Shown[_Parts], ...] = (
     *_OF_A_STREAM[:2],

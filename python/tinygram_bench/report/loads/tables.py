@@ -11,10 +11,11 @@ from msgspec.structs import replace
 
 from tinygram_bench.model.result import Case, Result, Summary, Verdict
 from tinygram_bench.report.numbers import (
-    CLOCK,
+    CLOCK_HEAD,
     MARKS,
     UNKNOWN,
     clock,
+    clock_note,
     interval_of,
     marked_ratio,
     median_of,
@@ -28,10 +29,7 @@ from tinygram_bench.statistics.verdicts.contests import Verdicts, clear_winners
 from tinygram_bench.statistics.workloads.loads import Load, is_base, is_faulty, is_limit, way_of
 
 OWN_BASE = "nodelay of its runtime"
-_CLOCKS = (
-    f"{CLOCK}  in µs: the clocks of the two hosts may be wrong by so much in each time that begins "
-    "on one and ends on the other"
-)
+_CLOCKS = clock_note("each time that begins on one and ends on the other")
 _ALIKE = ", alike for all ways of a round"
 
 
@@ -169,7 +167,7 @@ def _table(table: LoadTable, rows: Sequence[CaseRow], notes: tuple[str, ...] = (
     if of_two_clocks and any(bound_us(summary.figures) for summary in summaries):
         # No table is without it, however narrow it is.
         of_clocks = Shown[Summary](
-            Column(CLOCK.replace(" ", "\n")), lambda summary: clock(bound_us(summary.figures))
+            Column(CLOCK_HEAD), lambda summary: clock(bound_us(summary.figures))
         )
         shown.insert(of_two_clocks[-1], of_clocks)
         in_turns = all(summary.case.parameters.slice_ns for summary in summaries)

@@ -47,10 +47,10 @@ _GLOBALS = "window.vegaEmbed = vegaEmbed;"
 
 
 class Page(msgspec.Struct, frozen=True):
-    """A page, and whether its results are inside."""
+    """A page, and what must be said of it: empty where its results are inside."""
 
     html: str
-    has_results: bool
+    remark: str
 
 
 _Seen = dict[str, Any]
@@ -59,13 +59,15 @@ _Seen = dict[str, Any]
 
 class _Form(msgspec.Struct, frozen=True):
     """What a page shows of its results, and the elements that hold them: none where `embedded` is
-    empty. `packs_tables`: tables that are folded are packed until they are unfolded.
+    empty; then `remark` says so. `packs_tables`: tables that are folded are packed until they are
+    unfolded.
     """
 
     results: Sequence[Named]
     seen: Sequence[_Seen]
     embedded: Markup
     packs_tables: bool = False
+    remark: str = ""
 
     @classmethod
     def of(cls, results: Sequence[Named], seen: Sequence[_Seen]) -> _Form:
@@ -116,7 +118,9 @@ def _forms(results: Sequence[Named]) -> Iterator[_Form]:
     least = _Form.of(small, _with_remarks_of(small, seen))
     yield least
     yield replace(least, packs_tables=True)
-    yield replace(form, seen=_without_results(seen, least.embedded), embedded=Markup())
+    remark = _without_results([each.name for each in results], least.embedded)
+    seen = [each | {"remarks": (*each["remarks"], f"This page {remark}.")} for each in seen]
+    yield replace(form, seen=seen, embedded=Markup(), remark=remark)
 
 
 def _with_remarks_of(results: Sequence[Named], seen: Sequence[_Seen]) -> list[_Seen]:
@@ -126,25 +130,17 @@ def _with_remarks_of(results: Sequence[Named], seen: Sequence[_Seen]) -> list[_S
     ]
 
 
-def _without_results(seen: Sequence[_Seen], embedded: str) -> list[_Seen]:
-    """The same values with a remark that the results are not inside.
+def _without_results(names: Sequence[str], embedded: str) -> str:
+    """What is said of a page whose results are not inside, on it and where it is written.
 
     `embedded`: the elements that would hold them, as small as they get.
     """
-    taken = f"{len(embedded) / 1e6:.1f} MB"
-    return [
-        shown
-        | {
-            "remarks": (
-                *shown["remarks"],
-                f"The result is not inside this page: the figures of all runs take {taken} even "
-                f"when packed, and with the rest the page would be larger than {_MOST}. tinygram "
-                "report and tinygram compare read the file that the page was made from, "
-                f"{shown['name']}.",
-            )
-        }
-        for shown in seen
-    ]
+    return (
+        "does not have its results inside: the figures of all runs take "
+        f"{len(embedded) / 1e6:.1f} MB even when packed, and with the rest it would be larger than "
+        f"{_MOST}. tinygram report and tinygram compare read the files that it was made from "
+        f"({', '.join(names)})"
+    )
 
 
 def _page(form: _Form, version: str) -> Page:
@@ -171,7 +167,7 @@ def _page(form: _Form, version: str) -> Page:
         most_charts=MOST_CHARTS,
         most_notes=MOST_NOTES,
     )
-    return Page(html, has_results=bool(form.embedded))
+    return Page(html, form.remark)
 
 
 def _seen(named: Named, at: int) -> _Seen:

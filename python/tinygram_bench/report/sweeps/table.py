@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinygram_bench.report.numbers import CLOCK, HALF, UNKNOWN, clock, median_or_half
+from tinygram_bench.report.numbers import (
+    CLOCK_HEAD,
+    HALF,
+    UNKNOWN,
+    clock,
+    clock_note,
+    median_or_half,
+)
 from tinygram_bench.report.prose import first_of
 from tinygram_bench.report.sweeps.words import SAID, labels_of
 from tinygram_bench.report.table import Column, Row, Table
@@ -13,7 +20,7 @@ from tinygram_bench.statistics.one_way import Unknown
 from tinygram_bench.statistics.sweeps.curves import Curve, Swept
 
 _BEHIND, _DOUBTED = "!", "?"
-_CLOCKS = f"{CLOCK}  in µs: the clocks of the two hosts may be wrong by so much in any of the row"
+_CLOCKS = clock_note("any of the row")
 
 
 def table_on(swept: Swept) -> Table:
@@ -34,7 +41,7 @@ def table_on(swept: Swept) -> Table:
     notes = []
     bounds_us = [_bound_us(swept, at) for at in range(len(swept.values))]
     if any(bounds_us):
-        columns = (*columns, Column(CLOCK.replace(" ", "\n")))
+        columns = (*columns, Column(CLOCK_HEAD))
         rows = tuple(
             Row((*row.cells, clock(each))) for row, each in zip(rows, bounds_us, strict=True)
         )
@@ -62,8 +69,7 @@ def _cell(curve: Curve, at: int) -> str:
 
 def _bound_us(swept: Swept, at: int) -> float:
     """By how much the clocks of two hosts may be wrong in any figure of a point, in µs."""
-    known = (each for curve in swept.curves for each in curve.bounds_us[at : at + 1] if each)
-    return max(known, default=0.0)
+    return max(curve.bounds_us[at] or 0.0 for curve in swept.curves)
 
 
 def _note_on(unknown: Sequence[Unknown]) -> str:

@@ -9,7 +9,7 @@ from tinygram_bench.model.parameters import SizesParameters
 from tinygram_bench.model.result import Case, Result, Verdict
 from tinygram_bench.report.document import Reason
 from tinygram_bench.report.numbers import ratio
-from tinygram_bench.report.prose import load_names
+from tinygram_bench.report.prose import load_names, writes_in_words
 from tinygram_bench.report.why.clauses import arrival_clause, cpu_clause, evidence_clause
 from tinygram_bench.statistics.figures.words import in_words, rounded_up
 from tinygram_bench.statistics.one_way import is_of_two_clocks
@@ -85,9 +85,9 @@ def _name(case: Case, other: Case) -> str:
     """
     if case.workload == "sizes":
         writes = [SizesParameters.of(each).setup_writes for each in (case, other)]
-        how = "one write" if writes[0] == 1 else f"{writes[0]} writes"
-        is_alike = len({*writes}) == 1
-        return case.strategy if is_alike else f"{case.strategy} with setup and data in {how}"
+        if writes[0] == writes[1]:
+            return case.strategy
+        return f"{case.strategy} with setup and data in {writes_in_words(writes[0])}"
     is_one_way = (case.runtime, case.implementation) == (other.runtime, other.implementation)
     if case.workload == "rr" and is_one_way:
         return case.strategy

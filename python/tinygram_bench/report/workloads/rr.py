@@ -9,14 +9,13 @@ from math import log
 from statistics import fmean, stdev
 
 from tinygram_bench.model.parameters import RrParameters
-from tinygram_bench.model.result import Case, Result, Summary, Verdict
+from tinygram_bench.model.result import Case, Result, Run, Summary, Verdict
 from tinygram_bench.model.strategies import IO_URING
 from tinygram_bench.report.document import (
     Document,
     Note,
     Section,
-    failure_note,
-    failures_told,
+    failure_notes,
     unavailable_note,
     warnings_as_notes,
 )
@@ -30,6 +29,7 @@ from tinygram_bench.report.table import Column, Row, Shown, Table
 from tinygram_bench.report.why import reasons_of
 from tinygram_bench.statistics.figures.counters import FORMULAS
 from tinygram_bench.statistics.figures.intervals import looks_of
+from tinygram_bench.statistics.figures.samples import good_runs
 from tinygram_bench.statistics.workloads.loads import Load
 
 US_PER_MS = 1_000
@@ -116,6 +116,7 @@ def _goes_without_saying(aspect: str, case: Case) -> bool:
 
 
 def _tables_of(result: Result) -> tuple[Table, ...]:
+    calls = {case_id: _mean_and_sd(runs) for case_id, runs in good_runs(result).items()}
     is_paced = any(case.rate_per_s is not None for case in all_cases(result))
     over_tls = [each for each in result.summaries if RrParameters.of(each.case).tls]
     of_tls = _table(
@@ -129,8 +130,8 @@ def _tables_of(result: Result) -> tuple[Table, ...]:
         _table(
             result,
             CALLS_AT_A_RATE if is_paced else CALLS,
-            Shown(Column("calls/s\nmean"), lambda each: rate(_mean_and_sd(result, each)[0])),
-            Shown(Column("SD", 5), lambda each: rate(_mean_and_sd(result, each)[1])),
+            Shown(Column("calls/s\nmean"), lambda each: rate(calls[each.case.case_id][0])),
+            Shown(Column("SD", 5), lambda each: rate(calls[each.case.case_id][1])),
             *_milliseconds("call", {"mean": 3, "p50": 0, "p99": 0, "p99_99": 2, "max": 1}),
             *(_milliseconds("start_delay", {"p50": 6, "p99": 5}) if is_paced else ()),
             _median("in\nflight", "calls_in_flight", 6),
@@ -151,15 +152,14 @@ def _tables_of(result: Result) -> tuple[Table, ...]:
 
 
 def _notes_of(result: Result) -> tuple[Note, ...]:
-    labels, failed = labels_of(result), failures_told(result)
+    labels, failed = labels_of(result), failure_notes(result)
     notes = [
         unavailable_note(labels[absent.case.case_id], absent.reason)
         for absent in result.plan.unavailable
     ]
     for summary in result.summaries:
         label = labels[summary.case.case_id]
-        if summary.case.case_id in failed:
-            notes.append(failure_note(label, failed[summary.case.case_id]))
+        notes += failed(summary.case.case_id, label)
         for warning in summary.warnings:
             notes += warnings_as_notes(label, [warning])
     return tuple(notes)
@@ -263,14 +263,9 @@ def _median(header: str, figure: str, give_way: int) -> Shown[Summary]:
     return Shown(Column(header, give_way), lambda summary: median_of(summary, figure))
 
 
-def _mean_and_sd(result: Result, summary: Summary) -> tuple[float | None, float | None]:
-    """Mean and standard deviation of calls per second over the rounds."""
-    found = [
-        value
-        for run in result.runs
-        if run.case_id == summary.case.case_id and run.failure is None
-        if (value := FORMULAS["calls_per_s"](run.counters)) is not None
-    ]
+def _mean_and_sd(runs: Sequence[Run]) -> tuple[float | None, float | None]:
+    """Mean and standard deviation of calls per second over the rounds of a case."""
+    found = [value for run in runs if (value := FORMULAS["calls_per_s"](run.counters)) is not None]
     if not found:
         return None, None
     return fmean(found), stdev(found) if len(found) > 1 else None

@@ -14,6 +14,7 @@ from statistics import median
 
 from tinygram_bench.model.result import Case, Figure, Result, Run
 from tinygram_bench.statistics.changes.change import Change
+from tinygram_bench.statistics.figures.samples import good_runs
 from tinygram_bench.statistics.verdicts.doubts import MIN_PAIRED_ROUNDS
 from tinygram_bench.statistics.workloads import WORKLOADS
 
@@ -33,23 +34,14 @@ def count_changes(before: Result, after: Result, cases: Sequence[Case]) -> tuple
 
     A count that neither result has is left out.
     """
-    good = [_good_runs(each) for each in (before, after)]
+    good = [good_runs(each) for each in (before, after)]
     return tuple(
         _change(case, what, sides)
         for case in cases
         for what, counter in COUNTED.items()
-        for sides in [[_per_unit(case, runs.get(case.case_id, ()), counter) for runs in good]]
+        for sides in [[_per_unit(case, runs[case.case_id], counter) for runs in good]]
         if any(sides)
     )
-
-
-def _good_runs(result: Result) -> Mapping[str, Sequence[Run]]:
-    """case_id → its runs that did not fail."""
-    found: dict[str, list[Run]] = {}
-    for run in result.runs:
-        if run.failure is None:
-            found.setdefault(run.case_id, []).append(run)
-    return found
 
 
 def _per_unit(case: Case, runs: Sequence[Run], counter: str) -> list[float]:

@@ -8,7 +8,7 @@ from statistics import median
 
 from msgspec import Struct
 
-from tinygram_bench.model.result import Case, Figure, Plan, Run
+from tinygram_bench.model.result import Case, Figure, Plan, Result, Run
 from tinygram_bench.statistics.figures.counters import Number
 from tinygram_bench.statistics.figures.intervals import figure_of, looks_of
 from tinygram_bench.statistics.figures.runs import (
@@ -97,6 +97,15 @@ def samples_of(plan: Plan, runs: Sequence[Run]) -> dict[str, Sample]:
         runs_of[run.case_id][run.round] = run
     looks = looks_of(plan)
     return {case.case_id: _sample(case, runs_of[case.case_id], looks) for case in plan.cases}
+
+
+def good_runs(result: Result) -> Mapping[str, Sequence[Run]]:
+    """case_id → its runs that did not fail; a case of the plan without any has an empty list."""
+    found: dict[str, list[Run]] = {case.case_id: [] for case in result.plan.cases}
+    for run in result.runs:
+        if run.failure is None:
+            found[run.case_id].append(run)
+    return found
 
 
 def _sample(case: Case, runs: Mapping[int, Run], looks: int) -> Sample:

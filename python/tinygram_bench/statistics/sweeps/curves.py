@@ -27,19 +27,19 @@ class Curve(Struct, frozen=True):
 
     `rounds`: the figure in the rounds of each point's step, none where it is not known.
     `is_behind`: where the way could not keep up in half of the rounds or more; `has_failed`: where
-    it failed in every round. `doubts`: why the figure gets no verdict at a point, apart from
-    falling behind; None: it may get one. `unknown`: where the clocks of two hosts do not know the
-    figure well enough for it to be shown, which bars no verdict on two ways; None: it may be shown.
-    `bounds_us`: by how much these clocks may be wrong at each point; None: one clock timed it.
+    it failed in every round. `bounds_us`: by how much the clocks of two hosts may be wrong at each
+    point; None: one clock timed it. `doubts`: why the figure gets no verdict at a point, apart from
+    falling behind; None: it may get one. `unknown`: where these clocks do not know the figure well
+    enough for it to be shown, which bars no verdict on two ways; None: it may be shown.
     """
 
     cases: tuple[Case, ...]
     rounds: tuple[tuple[float, ...], ...]
     is_behind: tuple[bool, ...]
     has_failed: tuple[bool, ...]
+    bounds_us: tuple[float | None, ...]
     doubts: tuple[str | None, ...] = ()
     unknown: tuple[Unknown | None, ...] = ()
-    bounds_us: tuple[float | None, ...] = ()
 
     @property
     def figures(self) -> tuple[Figure | None, ...]:

@@ -40,11 +40,15 @@ def met_at(curve: Curve, limit: Limit) -> tuple[int, ...]:
     latency is. A figure that is in doubt shows neither, nor does one that may not be shown because
     the clocks of two hosts do not know it well enough.
     """
-    bounds_us = curve.bounds_us or (None,) * len(curve.rounds)
     return tuple(
         -1 if has_failed or is_behind else 0 if doubt else _sign(figure, bound_us or 0.0, limit)
         for figure, bound_us, has_failed, is_behind, doubt in zip(
-            curve.figures, bounds_us, curve.has_failed, curve.is_behind, curve.reasons, strict=True
+            curve.figures,
+            curve.bounds_us,
+            curve.has_failed,
+            curve.is_behind,
+            curve.reasons,
+            strict=True,
         )
     )
 

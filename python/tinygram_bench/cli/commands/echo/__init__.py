@@ -16,7 +16,7 @@ from tinygram_bench.cli.commands.echo.bounds import (
     MAX_BUFFER_BYTES,
     MAX_DEPTH,
     MAX_MESSAGES,
-    WORKERS,
+    USUAL_WORKERS,
     buffers_of,
     check_fault,
     check_in_flight,
@@ -217,7 +217,9 @@ def echo(
         refuse_with("--tls", {"--faulty": faulty}, "the faulty server does not encrypt")
     one_of("--reply", reply, REPLIES)
     check_fault(faulty, reply)
-    if published and (size or workers not in (None, WORKERS) or depth != 1 or reply != PER_READ):
+    if published and (
+        size or workers not in (None, USUAL_WORKERS) or depth != 1 or reply != PER_READ
+    ):
         raise UsageError(
             "--published sets sizes, workers, depth and reply itself: leave out --size, --workers, "
             "--depth and --reply"

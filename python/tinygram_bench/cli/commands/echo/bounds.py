@@ -28,7 +28,7 @@ from tinygram_bench.workloads.echo.order import FAULTS, PER_READ
 MAX_WORKERS = 256
 """At each client. With a library server, each worker's connection takes two descriptors there, and
 a process may usually have 1,024."""
-WORKERS = 5
+USUAL_WORKERS = 5
 """The workers of a client by default."""
 MAX_DEPTH = 65_536
 MAX_BUFFER_BYTES = 16 << 20
@@ -51,7 +51,7 @@ def workers_of(asked: int | None, clients: int | None) -> int:
     `clients`: how many hosts of a cluster share them; None: no cluster.
     """
     shared_by = clients or 1
-    workers = WORKERS * shared_by if asked is None else asked
+    workers = USUAL_WORKERS * shared_by if asked is None else asked
     return between("--workers", workers, 1, MAX_WORKERS * shared_by)
 
 

@@ -81,7 +81,7 @@ _VARIED: Mapping[Parameter, Callable[[RrOptions, float], RrOptions]] = {
     "size": lambda asked, size: replace(asked, request_bytes=int(size)),
     "hold": lambda asked, hold: replace(asked, strategies=held(asked.strategies, hold)),
 }
-_HOLDS = "asyncio"
+_HOLDING_RUNTIME = "asyncio"
 """The runtime of callers in a sweep of holds, unless others are named: threads hold nothing."""
 _DURATION_NS = 1_000_000, 24 * 3_600_000_000_000
 
@@ -265,7 +265,7 @@ def rr(
         "connections": connections,
         "sends_per_request": sends_per_request,
         "strategies": strategy or usual_strategies(swept, ()) or None,
-        "runtimes": runtime or ([_HOLDS] if sweeps_holds else None),
+        "runtimes": runtime or ([_HOLDING_RUNTIME] if sweeps_holds else None),
         "servers": server_runtime or (["asyncio"] if tls else None),
         "server_strategies": server_strategy,
         "backlogs": backlog,

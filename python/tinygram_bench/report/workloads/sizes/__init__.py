@@ -6,7 +6,6 @@ It also tells whether the model holds, and what it predicts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 
 from tinygram_bench.model.parameters import SizesParameters
 from tinygram_bench.model.result import Case, Figure, Result, Summary, Warning
@@ -34,8 +33,8 @@ from tinygram_bench.report.table import Column, Row, Table
 from tinygram_bench.report.why import reasons_of
 from tinygram_bench.report.workloads.sizes.names import (
     brief_ways,
-    cell_among,
     cell_name,
+    cell_names,
     way_name,
 )
 from tinygram_bench.report.workloads.sizes.ways import most_different, on_ways
@@ -90,7 +89,7 @@ def sizes_document(result: Result, published: bool) -> Document:
         _notes_of(result),
         (),
         surroundings_of(result),
-        reasons_of(result, most_different(result), partial(cell_among, result)),
+        reasons_of(result, most_different(result), cell_names(result)),
     )
 
 
@@ -110,7 +109,7 @@ def _notes_of(result: Result) -> tuple[Note, ...]:
     Two modes are told only of figures on which the answer rests; for the probe's CPU time, the
     first cell's share stands for all.
     """
-    named = partial(cell_among, result)
+    named = cell_names(result)
     notes = [
         unavailable_note(named(absent.case), absent.reason) for absent in result.plan.unavailable
     ]

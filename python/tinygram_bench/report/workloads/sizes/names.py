@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tinygram_bench.model.parameters import SizesParameters
 from tinygram_bench.model.result import Case, Result
 from tinygram_bench.report.numbers import size
+from tinygram_bench.report.prose import writes_in_words
 from tinygram_bench.statistics.workloads.sizes import is_exchange
 
 
@@ -18,11 +19,15 @@ def cell_name(case: Case) -> str:
     return f"{size(case.message_bytes.max)} × {SizesParameters.of(case).round_trips}"
 
 
-def cell_among(result: Result, case: Case) -> str:
-    """The name of the case's cell, with its link where the result has several."""
-    links = {each.link for each in result.plan.cases if is_exchange(each)}
-    is_named = len(links) > 1 and is_exchange(case)
-    return f"{cell_name(case)} over {case.link}" if is_named else cell_name(case)
+def cell_names(result: Result) -> Callable[[Case], str]:
+    """Case → the name of its cell, with its link where the result has several."""
+    has_many_links = len({each.link for each in result.plan.cases if is_exchange(each)}) > 1
+
+    def named(case: Case) -> str:
+        is_named = has_many_links and is_exchange(case)
+        return f"{cell_name(case)} over {case.link}" if is_named else cell_name(case)
+
+    return named
 
 
 def way_name(case: Case) -> str:
@@ -43,5 +48,4 @@ def brief_ways(cases: Sequence[Case]) -> list[str]:
 
 
 def _writes(case: Case) -> str:
-    writes = SizesParameters.of(case).setup_writes
-    return "one write" if writes == 1 else f"{writes} writes"
+    return writes_in_words(SizesParameters.of(case).setup_writes)

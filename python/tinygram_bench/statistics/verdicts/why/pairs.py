@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from tinygram_bench.model.result import Case, Result, Run, Verdict
 from tinygram_bench.statistics.figures.intervals import looks_of
+from tinygram_bench.statistics.figures.samples import good_runs
 from tinygram_bench.statistics.one_way import bound_us
 from tinygram_bench.statistics.verdicts.why.account import Account, Spent, account
 from tinygram_bench.statistics.verdicts.why.evidence import Evidence, evidence_of
@@ -43,10 +44,7 @@ def whys_of(result: Result) -> tuple[Why, ...]:
     counted is evidence, on a busy host too.
     """
     cases = {case.case_id: case for case in result.plan.cases}
-    runs: dict[str, list[Run]] = {case_id: [] for case_id in cases}
-    for run in result.runs:
-        if run.failure is None:
-            runs[run.case_id].append(run)
+    runs = good_runs(result)
     pairs: dict[tuple[str, str], list[Verdict]] = {}
     for verdict in result.verdicts:
         of_pair = pairs.setdefault((verdict.baseline_case_id, verdict.case_id), [])
