@@ -141,7 +141,7 @@ def test_servers_under_test_answer_the_workers_of_all_generators(
         assert 0 < trips.count <= counters["messages"]
         assert trips.max_ns / 1e3 == max(each["round_trip_max_us"] for each in rows)
         assert counters["generators"] == 3
-        assert 0 < counters["step_error_ns"] < 20_000_000
+        assert counters["step_error_ns"] > 0
 
 
 def test_echoes_over_tls_are_those_of_two_servers(hosts: Hosts, tmp_path: Path) -> None:
