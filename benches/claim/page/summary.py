@@ -15,7 +15,6 @@ _PARTS = {
     ("full", "tuning"): "loopback",
     ("full", "confirm"): "confirmed",
     ("full", "tuning", "threads"): "threads",
-    ("full", "tuning", "uvloop"): "uvloop",
 }
 """Grid, set, and the runtime if it is a single one → the part of docs/claim.md that has them."""
 
