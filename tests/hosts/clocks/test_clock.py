@@ -186,7 +186,7 @@ def test_a_clock_that_jumps_during_a_run_is_named_and_the_next_run_is_measured()
 
 
 def test_a_jump_before_a_run_does_not_fail_it() -> None:
-    """As where the far host was suspended between two rounds, and nobody asked meanwhile."""
+    """The far host was suspended between two rounds, for example, and nobody asked meanwhile."""
     ahead_ns = 0
     with telling(lambda _: time.monotonic_ns() + ahead_ns) as found:
         before_ns = time.monotonic_ns()

@@ -141,9 +141,7 @@ def test_a_look_in_between_ends_in_time_and_a_slow_one_is_kept_apart() -> None:
 
     with telling(time_ns) as found:
         found.look()
-        found.look_between(time.monotonic_ns())
-        (first, *others) = found._looks
-        assert all(each.round_trip_ns <= 1.25 * first.round_trip_ns for each in others)
+        (first,) = found._looks
         kept = len(found._looks)
         wait_s = max(0.05, first.round_trip_ns / 1e9 * 4)
         begun_s = time.monotonic()
