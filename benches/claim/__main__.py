@@ -57,7 +57,13 @@ def _report(asked: argparse.Namespace) -> int:
     claim = claim_of(store.load(asked.report))
     _tell(claim, asked.page)
     if asked.into:
-        for part, text in parts(claim):
+        filled = tuple(parts(claim))
+        if not filled:
+            raise UsageError(
+                f"{asked.into} has no part for grid {claim.grid!r} and set {claim.set.name!r}: "
+                f"it has those of 'full' and 'confirm', and of 'links' and 'tuning'"
+            )
+        for part, text in filled:
             fill(asked.into, part, text)
     return 0 if report.holds(claim) else 1
 
@@ -143,7 +149,7 @@ def _default_path(asked: argparse.Namespace) -> Path:
 
 
 def _why(page: Path) -> str:
-    """What was written by hand about the lost cells, beside the page: `claim-why.md`."""
+    """What was written by hand about the lost cells, beside the page: `claim-confirm-why.md`."""
     by_hand = page.with_name(f"{page.stem}-why.md")
     return by_hand.read_text() if by_hand.exists() else ""
 

@@ -1,7 +1,7 @@
 """What the pages of the claim found, which benches/claim made of its results: for other pages.
 
-`results/published/claim.md` and `claim-links.md` are what is stored; figures that README and
-docs/how-to/measure-over-a-network.md tell come from them. docs/claim.md is filled by the study.
+`results/published/claim-confirm.md` and `claim-links.md` are what is stored; figures that README
+and docs/how-to/measure-over-a-network.md tell come from them. docs/claim.md is filled by the study.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def found_in(page: Path) -> Found:
 
 
 def loopback() -> Found:
-    return found_in(ROOT / "results/published/claim.md")
+    return found_in(ROOT / "results/published/claim-confirm.md")
 
 
 def links() -> Found:

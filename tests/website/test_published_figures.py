@@ -37,6 +37,7 @@ from published.tables import lines_of, markdown, number  # noqa: E402
 from published_claims.__main__ import CLAIMS, COMMANDS  # noqa: E402
 
 PAGE = Path("page.md")
+LOOPS = ("loop", "asyncio", "uvloop")
 STALL = 100
 """Above it are rows whose base loop waits for delayed ACKs; README does not count them."""
 CELLS = Column("ratio", "ratio", 2)
@@ -167,6 +168,17 @@ def test_what_is_said_of_the_claim_is_what_its_pages_found() -> None:
     lost = over_links.lost or "none"
     assert f"| {over_links.held} held, {lost} lost, {over_links.undecided} undecided |" in readme
     page = told("docs/claim.md")
+    decided = {
+        runtime: [int(number) for number in numbers]
+        for runtime, *numbers in re.findall(
+            r"\| (\w+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \(", page
+        )
+    }
+    loops = [sum(numbers) for numbers in zip(*(decided[name] for name in LOOPS), strict=True)]
+    for numbers in (loops, decided["threads"]):
+        cells, held, held_by_counts, lost, lost_by_counts, undecided = numbers
+        assert f"({cells}) | {held + held_by_counts} held, {lost + lost_by_counts} lost" in readme
+        assert f" {undecided} undecided |" in readme
     for found in (here, over_links):
         assert f"{found.undecided} of {found.cells} (" in page
         assert f"over 5 % worse in {found.own_worse} cells" in page

@@ -1,4 +1,4 @@
-"""The page of the claim, results/claim.md, from a result file alone: the answer first."""
+"""The page of the claim, from a result file alone: the answer first."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _not_shown(result: ClaimResult) -> str:
     several = [cell for cell in cells if cell.producers > 1]
     usual = len(ARRIVALS) * len(BURSTS)
     if result.grid == "links":
-        where = """- A part of the loads that are measured on loopback (claim.md).
+        where = """- A part of the loads that are measured on loopback (claim-confirm.md).
 - The link's own delay is in the latency of every strategy, and draws ratios towards 1.
 - Links are emulated, on the cores of the two ends (docs/links.md)."""
     else:

@@ -4,31 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from claim.grid import OURS
 from claim.judging.compare import LARGE_LOSS, MARGIN
-from claim.judging.judge import Count
+from claim.judging.judge import Count, count_figures
 from claim.page.goals import count_of, goals_of, holds
 from claim.page.wording import percent
-from claim.result import ClaimResult, is_whole
+from claim.result import ClaimResult, is_whole, runtimes_of
 
-_PARTS = {
-    ("full", "tuning"): "loopback",
-    ("full", "confirm"): "confirmed",
-    ("full", "tuning", "threads"): "threads",
-}
-"""Grid, set, and the runtime if it is a single one → the part of docs/claim.md that has them."""
+_PARTS = {("full", "confirm"): "confirmed", ("links", "tuning"): "links"}
+"""Grid and set → the part of docs/claim.md that has them."""
 
 
 def summary(result: ClaimResult) -> str:
     """What the grid has come to: the answer, what decides how many cells, and each goal."""
-    count = count_of(result)
     goals = goals_of(result)
     rows = [
-        "| cells | held by the clock | held by counts | lost by the clock | lost by counts "
-        "| undecided |",
-        "|--:|--:|--:|--:|--:|--:|",
-        f"| {count.all} | {' | '.join(map(str, _decided(count)))} | {count.undecided} "
-        f"({percent(count.undecided / max(1, count.all))}) |",
+        "| runtime | cells | held by the clock | held by counts | lost by the clock "
+        "| lost by counts | undecided | largest regret |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|",
+        *(_row(runtime, _of_runtime(result, runtime), result) for runtime in runtimes_of(result)),
+        _row(None, count_of(result), result),
     ]
     said = [
         f"- {goal.text}: {goal.found}; **{'met' if goal.is_met else 'not met'}**" for goal in goals
@@ -48,10 +45,9 @@ def summary(result: ClaimResult) -> str:
 
 def parts(result: ClaimResult) -> Iterator[tuple[str, str]]:
     """Each part of docs/claim.md that this result fills (`pages.fill`), and its text."""
-    runtimes = {cell.runtime for cell in result.cells}
-    key = (result.grid, result.set.name, *(runtimes if len(runtimes) == 1 else ()))
-    part = _PARTS.get(key, result.grid)
-    yield part, summary(result)
+    part = _PARTS.get((result.grid, result.set.name))
+    if part is not None:
+        yield part, summary(result)
     if part == "confirmed" and is_whole(result):
         yield "answer", _answer(result)
 
@@ -75,13 +71,31 @@ def _word(result: ClaimResult) -> str:
     return "holds" if holds(result) else "does not hold"
 
 
-def _decided(count: Count) -> tuple[int, int, int, int]:
-    return (
+def _of_runtime(result: ClaimResult, runtime: str) -> Count:
+    cells = {number for number, cell in enumerate(result.cells) if cell.runtime == runtime}
+    deciding = [v for v in result.judged.verdicts if v.is_deciding and v.cell in cells]
+    counted = count_figures(deciding)
+    return replace(counted, undecided=counted.undecided + len(cells) - len(deciding))
+
+
+def _row(runtime: str | None, count: Count, result: ClaimResult) -> str:
+    """A line of the table; `runtime` None: all of them."""
+    (regret,) = [
+        each.regret
+        for each in result.judged.worst
+        if each.strategy == OURS and each.runtime == runtime
+    ] or [None]
+    cells = (
+        runtime or "all",
+        count.all,
         count.held - count.held_by_counts,
         count.held_by_counts,
         count.lost - count.lost_by_counts,
         count.lost_by_counts,
+        f"{count.undecided} ({percent(count.undecided / max(1, count.all))})",
+        "" if regret is None else percent(regret),
     )
+    return f"| {' | '.join(map(str, cells))} |"
 
 
 def _standing(result: ClaimResult) -> str:
