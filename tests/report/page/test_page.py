@@ -142,7 +142,7 @@ def test_what_is_packed_is_what_stands_in_other_pages(
     monkeypatch.setattr(module, "LARGE_BYTES", len(thin.encode()) - 1)
     made = page_of(results, "1.2.3").html
     whole, small = Elements(thin), Elements(made)
-    assert "Charts, downloads and what is folded need JavaScript" in made
+    assert "Charts, downloads and most of what is folded need JavaScript" in made
     places = [str(each["data-packed"]) for each in small.with_attribute("data-packed")]
     contents = unpacked(small, "folded")
     assert places == [str(at) for at in range(len(contents))]
