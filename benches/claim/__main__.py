@@ -27,7 +27,7 @@ from tinygram_bench.links import DEFAULT_BACKEND, parse_links, prepare
 from tinygram_bench.measurement.measure import Study, measure
 from tinygram_bench.model import store
 from tinygram_bench.model.errors import OutputError, UsageError
-from tinygram_bench.model.result import Plan
+from tinygram_bench.model.result import Plan, Result
 from tinygram_bench.model.store import Destination
 from tinygram_bench.processes.interrupts import INTERRUPTS
 from tinygram_bench.runs.bench import running
@@ -105,7 +105,7 @@ def _measure(asked: argparse.Namespace) -> int:
             is_awake=False,
             waits=False,
             command=("tinygram", *sys.argv[1:]),
-            study=Study(about, grid.order, give_up_s),
+            study=Study(about, grid.order, give_up_s, _with_answer),
         )
     if measurement.result is None:
         return _nothing_measured()
@@ -117,6 +117,10 @@ def _measure(asked: argparse.Namespace) -> int:
     if measurement.is_interrupted:
         return 130
     return 0 if report.holds(claim) else 1
+
+
+def _with_answer(result: Result) -> Result:
+    return msgspec.structs.replace(result, answer=report.sentences(claim_of(result)))
 
 
 def _nothing_measured() -> int:

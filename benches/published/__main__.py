@@ -1,4 +1,5 @@
-"""Put the stored rows into the pages: `python -m published`; with --check only say what differs.
+"""Put the stored rows, and the report of a stored result, into the pages: `python -m published`;
+with --check only say what differs.
 
 A table is between marks of its name. Tables called `sentences…` have the figures with intervals
 that the page's sentences tell. The exit status of --check is 1 where a page is not what its rows
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from published.pages import filled
+from published.printing import printed
 from published.prose import with_figures
 from published.stored import ROOT, ROWS, SENTENCES, Figure, Stored, read
 from published.tables import markdown
@@ -26,8 +28,13 @@ PAGES = {
     "resolution": "docs/resolution.md",
     "measure-tls": "docs/how-to/measure-tls.md",
     "measure-over-a-network": "docs/how-to/measure-over-a-network.md",
+    "measure-requests-and-replies": "docs/how-to/measure-requests-and-replies.md",
+    "find-waits-for-acknowledgements": "docs/how-to/find-waits-for-acknowledgements.md",
 }
 """File of rows → the page that shows its tables."""
+
+REPORT = ("asyncio", "docs/how-to/read-a-report.md")
+"""A stored result, and the page that shows its report as `tinygram report` prints it."""
 
 
 def main() -> int:
@@ -52,6 +59,10 @@ def pages() -> Iterator[tuple[str, str]]:
     for name, told in PAGES.items():
         page = ROOT / told
         yield told, page_of(page.read_text(), read(ROWS / f"{name}.json"), page)
+    name, told = REPORT
+    page = ROOT / told
+    report = printed(ROOT / f"results/published/{name}.html")
+    yield told, filled(page.read_text(), "report", f"```\n{report}\n```", page)
 
 
 def page_of(content: str, stored: Stored, page: Path) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from claim.grid import OURS
+from claim.page.report import sentences
 from claim.result import ClaimResult, claim_of
 from tests.support.processes import children_of
 from tests.support.waiting import wait_until
@@ -48,6 +49,7 @@ def test_it_measures_saves_and_writes_the_page(tmp_path: Path, cell: tuple[str, 
     result = load(tmp_path / "claim.json")
     assert not result.is_early
     assert result.failures == []
+    assert store.load(tmp_path / "claim.json").answer == sentences(result)
     ran = [{each.run.strategy for each in result.runs if each.round == round} for round in (1, 2)]
     assert ran[0] == set(result.cells[0].strategies)
     # What was hopeless in the first round is in no second one.

@@ -13,7 +13,7 @@ from claim.grid import GRIDS, OURS, SETS, Cell
 from claim.judging.compare import LOOKS
 from claim.others import Others
 from claim.page import report
-from claim.page.goals import goals_of
+from claim.page.goals import count_of, goals_of
 from claim.page.summary import parts, summary
 from claim.planned import PlannedRun, all_runs
 from claim.result import About, ClaimResult, claim_of, earlier_of, is_whole, judge
@@ -25,6 +25,7 @@ from tinygram_bench.model import store
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import StreamParameters, StudySwitches
 from tinygram_bench.model.result import Case, Plan, Result, Run
+from tinygram_bench.report import answer_of
 
 CELLS = (LOOP, FLAT_OUT, Cell("threads", 50_000.0, "onoff", 4, 100))
 COSTS = {**EQUAL, "combine": 100_000.0}
@@ -257,6 +258,33 @@ def test_goals_that_nothing_was_measured_for_are_not_met() -> None:
     assert not any(goal.is_met for goal in goals_of(nothing))
     assert "This shows nothing of the claim: 0 of" in report.opening(nothing)
     assert report.page(nothing)
+
+
+@pytest.mark.usefixtures("small_grid")
+def test_the_bench_reports_the_answer_that_the_study_gave(
+    held: ClaimResult, lost: ClaimResult
+) -> None:
+    for claim, found in ((held, "holds"), (lost, "does not hold")):
+        answer = report.sentences(claim)
+        assert answer_of(msgspec.structs.replace(stored(claim), answer=answer)) == answer
+        assert answer[0] == f"The claim {found}, over all {len(CELLS)} cells: set tuning."
+        count = count_of(claim)
+        assert answer[1].startswith(
+            f"Of {len(CELLS)} cells adaptive held {count.held}, lost {count.lost}, and "
+        )
+
+
+def test_without_the_study_s_answer_the_bench_says_what_the_result_is(held: ClaimResult) -> None:
+    result = stored(held)
+    failed = msgspec.structs.replace(result.runs[0], failure="it broke")
+    result = msgspec.structs.replace(result, answer=(), runs=(failed, *result.runs[1:]))
+    whose, what = answer_of(result)
+    assert "The study claim compares its cases by rules of its own" in whose
+    assert "python -m claim --report FILE" in whose
+    assert what == (
+        f"The result has {len(held.runs):,} runs of {len(held.cases)} cases in {LOOKS[0]} rounds, "
+        "of which 1 failed."
+    )
 
 
 def test_an_interrupted_measurement_says_so(held: ClaimResult) -> None:

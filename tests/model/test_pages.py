@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import lzma
+from base64 import b64encode
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.small_result import RESULT
 
-from tinygram_bench.model import pages, store
+from tinygram_bench.model import store
 from tinygram_bench.model.errors import UsageError
-from tinygram_bench.model.pages import element_of, is_page, results_in
+from tinygram_bench.model.store import pages
+from tinygram_bench.model.store.columns import in_columns, in_rows
+from tinygram_bench.model.store.pages import element_of, is_page, results_in
 
 PAGE = b"<!doctype html>\n<title>a page</title>\n"
 
@@ -22,12 +28,73 @@ def page(tmp_path: Path, *elements: str, before: bytes = PAGE) -> Path:
     return path
 
 
-@settings(max_examples=20)
-@given(names=st.lists(st.text(st.characters(codec="utf-8")), max_size=3), content=st.binary())
-def test_every_result_is_read_back_by_its_name(names: list[str], content: bytes) -> None:
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+ROWS = st.lists(st.dictionaries(st.text(), JSON, min_size=1, max_size=4), max_size=8)
+
+
+@settings(max_examples=50)
+@given(
+    names=st.lists(st.text(st.characters(codec="utf-8")), max_size=3),
+    parts=st.fixed_dictionaries({"plan": JSON, "runs": ROWS}, optional={"verdicts": ROWS}),
+)
+def test_every_result_is_read_back_by_its_name(names: list[str], parts: dict[str, object]) -> None:
+    content = msgspec.json.encode(parts)
     document = PAGE + "".join(element_of(name, content) for name in names).encode()
     assert is_page(document)
     assert tuple(results_in(document)) == tuple((name, content) for name in names)
+
+
+def test_a_page_that_has_rows_is_read_as_well(tmp_path: Path) -> None:
+    """As earlier versions wrote it."""
+    packed = b64encode(lzma.compress(store.encoded(RESULT))).decode()
+    path = page(
+        tmp_path, f'<script type="application/x-tinygram-result" data-name="a">{packed}</script>'
+    )
+    assert store.load(path) == RESULT
+
+
+COLUMNS: dict[str, Any] = {"kinds": [[["a"]]], "kind_of": [0, 0], "columns": [[[1, 2]]]}
+
+
+@pytest.mark.parametrize(
+    ("changed", "fault"),
+    [
+        ({}, None),
+        ({"kind_of": [0, 0, 0]}, "a row has no columns"),
+        ({"kind_of": [0, 1]}, "a row has no columns"),
+        ({"kind_of": [0, -1]}, "a row has no columns"),
+        ({"columns": [[[1, 2], [3, 4]]]}, "zip"),
+        ({"columns": []}, "zip"),
+        ({"kinds": [[[]]]}, "not enough values"),
+        (
+            {"kinds": [[["a"], ["a", "b"]]], "columns": [[[1, 2], [3, 4]]]},
+            "two values in one place",
+        ),
+    ],
+)
+def test_columns_that_do_not_fit_together_are_refused(
+    changed: dict[str, object], fault: str | None
+) -> None:
+    document = msgspec.json.encode({"runs": COLUMNS | changed})
+    if fault is None:
+        assert in_rows(document, 1_000) == b'{"runs":[{"a":1},{"a":2}]}'
+        return
+    with pytest.raises(ValueError, match=fault):
+        in_rows(document, 1_000)
+
+
+def test_rows_that_repeat_a_long_name_end_before_they_take_all_memory() -> None:
+    many = COLUMNS | {
+        "kinds": [[["a" * 1_000_000]]],
+        "kind_of": [0] * 100_000,
+        "columns": [[[0] * 100_000]],
+    }
+    with pytest.raises(OverflowError):
+        in_rows(msgspec.json.encode({"runs": many}), 10_000_000)
 
 
 @pytest.mark.parametrize("before", [PAGE, b"\xef\xbb\xbf<html>", b"\n\n  <!DOCTYPE HTML>"])
@@ -77,15 +144,16 @@ def test_what_is_no_result_is_refused(tmp_path: Path, element: str, fault: str) 
 def test_all_results_of_a_page_together_are_limited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    document = store.encoded(RESULT)
+    document = msgspec.json.encode(RESULT)
     path = page(tmp_path, element_of("a", document), element_of("b", document))
-    monkeypatch.setattr(pages, "MOST_BYTES", 2 * len(document))
+    needed = len(document) + max(len(document), len(in_columns(document)))
+    monkeypatch.setattr(pages, "MOST_BYTES", needed)
     assert len(store.load_all(path)) == 2
-    monkeypatch.setattr(pages, "MOST_BYTES", 2 * len(document) - 1)
+    monkeypatch.setattr(pages, "MOST_BYTES", needed - 1)
     with pytest.raises(UsageError, match=r"unpack to more than .* name the result files"):
         store.load_all(path)
     found = results_in(path.read_bytes())
-    assert next(found) == ("a", document)
+    assert next(found)[0] == "a"
     with pytest.raises(pages.TooLargeError):
         next(found)
 

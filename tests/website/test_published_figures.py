@@ -56,6 +56,7 @@ def test_each_chart_is_what_its_stored_result_draws_and_a_page_shows_it() -> Non
     shown = "".join(page.read_text() for page in (ROOT / "README.md", *DOCS.rglob("*.md")))
     for result in sorted((ROOT / "results/published").glob("*.html")):
         drawn = dict(pictures([Named(result.stem, load(result).stored)]))
+        assert drawn == dict(pictures([Named(result.stem, load(result).stored)]))
         kept = DOCS / "figures" / result.stem
         assert drawn == {path.name: path.read_text() for path in kept.iterdir()}, (
             "run `make figures`"

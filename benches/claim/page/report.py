@@ -29,6 +29,17 @@ def opening(result: ClaimResult) -> str:
     return "\n".join(found).rstrip("\n")
 
 
+def sentences(result: ClaimResult) -> tuple[str, str]:
+    """The answer in two sentences, as plain text: what the result file has, and `report` shows."""
+    count, goals = count_of(result), goals_of(result)
+    met = sum(goal.is_met for goal in goals)
+    return (
+        _answer(result).replace("*", ""),
+        f"Of {count.all} cells {OURS} held {count.held}, lost {count.lost}, and {count.undecided} "
+        f"are undecided, with a margin of {percent(MARGIN)}; {met} of {len(goals)} goals are met.",
+    )
+
+
 def _answer(result: ClaimResult) -> str:
     whole = len(whole_grid(result))
     if not is_whole(result):

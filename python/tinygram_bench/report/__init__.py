@@ -13,6 +13,7 @@ from tinygram_bench.model.result import Result
 from tinygram_bench.report.document import Document, write
 from tinygram_bench.report.ending import ending_told
 from tinygram_bench.report.prose import all_cases
+from tinygram_bench.report.study import answer_of_study
 from tinygram_bench.report.sweeps import by_value, with_sweep
 from tinygram_bench.report.table import Pen
 from tinygram_bench.report.workloads import REPORTS
@@ -48,4 +49,6 @@ def document_of(result: Result, published: bool) -> Document:
         document = with_sweep(document, result)
     if result.is_condensed:
         return replace(document, answer=result.answer)
+    if (of_study := answer_of_study(result)) is not None:
+        return replace(document, answer=of_study)
     return replace(document, answer=(*document.answer, *ending_told(result)))

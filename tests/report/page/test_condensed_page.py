@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import re
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,7 @@ from tinygram_bench.measurement.recording import summed_up
 from tinygram_bench.model import store
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import LinkFacts, Named, Result, Run
+from tinygram_bench.model.store.columns import in_columns
 from tinygram_bench.report import answer_of, document_of, page
 from tinygram_bench.report.charts import OF_SWEEPS, charts_of
 from tinygram_bench.report.comparing import answer, said
@@ -115,7 +117,7 @@ def test_a_page_leaves_out_no_more_than_it_must(monkeypatch: pytest.MonkeyPatch)
     pages = [whole, thin, packed, brief, least, both, bare]
     left_out = {
         "What lies between": (thin, packed, brief),
-        'id="tables"': (packed, brief, both, bare),
+        'id="folded"': (packed, brief, both, bare),
         POINTS_LEFT_OUT: (brief, least, both, bare),
         SAID: (least, both),
         NOT_INSIDE: (bare,),
@@ -188,6 +190,11 @@ def test_summaries_verdicts_counters_and_warnings_stay(whole: Result) -> None:
     assert (left.summaries, left.verdicts) == (whole.summaries, whole.verdicts)
     for run, before in zip(left.runs, whole.runs, strict=True):
         assert (run.counters, run.warnings) == (before.counters, before.warnings)
+
+
+def test_in_columns_many_runs_take_less_room() -> None:
+    rows = msgspec.json.encode(small(filled_sweep(points=2, slices=1)))
+    assert len(lzma.compress(in_columns(rows))) < 0.9 * len(lzma.compress(rows))
 
 
 def test_condensed_again_it_is_the_same(whole: Result) -> None:

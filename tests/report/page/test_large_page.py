@@ -12,8 +12,8 @@ from tests.support.measured.sweep import filled_sweep
 from tinygram_bench._native import Histogram
 from tinygram_bench.measurement.recording import summed_up
 from tinygram_bench.model import store
-from tinygram_bench.model.pages import element_of
 from tinygram_bench.model.result import Named, Result
+from tinygram_bench.model.store.pages import element_of
 from tinygram_bench.report import document_of
 from tinygram_bench.report.charts import charts_of
 from tinygram_bench.report.comparing import answer, said

@@ -134,7 +134,7 @@ def test_every_chart_has_its_specification_a_table_and_a_download(
         assert chart.title in " ".join(elements.texts("caption"))
 
 
-def test_packed_tables_are_those_that_stand_in_other_pages(
+def test_what_is_packed_is_what_stands_in_other_pages(
     results: list[Named], page: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "LARGE_BYTES", len(page.encode()) - 1)
@@ -142,12 +142,12 @@ def test_packed_tables_are_those_that_stand_in_other_pages(
     monkeypatch.setattr(module, "LARGE_BYTES", len(thin.encode()) - 1)
     made = page_of(results, "1.2.3").html
     whole, small = Elements(thin), Elements(made)
-    assert "Charts, downloads and tables need JavaScript" in made
+    assert "Charts, downloads and most of what is folded need JavaScript" in made
     places = [str(each["data-packed"]) for each in small.with_attribute("data-packed")]
-    tables = unpacked(small, "tables")
-    assert places == [str(at) for at in range(len(tables))]
-    packed = Elements("".join(tables))
-    for tag in ("caption", "th", "td"):
+    contents = unpacked(small, "folded")
+    assert places == [str(at) for at in range(len(contents))]
+    packed = Elements("".join(contents))
+    for tag in ("caption", "th", "td", "li"):
         left = small.texts(tag)
         assert sorted([*packed.texts(tag), *left]) == sorted(whole.texts(tag))
     # Those of the environments stay in their places.

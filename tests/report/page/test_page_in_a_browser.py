@@ -180,12 +180,12 @@ def _value(cell: str) -> str | float | None:
         return cell or None
 
 
-def test_packed_tables_are_put_in_their_places_when_they_are_unfolded(
+def test_what_is_packed_is_put_in_its_place_when_it_is_unfolded(
     browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     result, path = paced(), tmp_path / "page.html"
     text = page_of([Named("paced", result)], "1.2.3").html
-    while 'id="tables"' not in text:
+    while 'id="folded"' not in text:
         monkeypatch.setattr(page_module, "LARGE_BYTES", len(text.encode()) - 1)
         text = page_of([Named("paced", result)], "1.2.3").html
     path.write_text(text)

@@ -23,11 +23,11 @@ import msgspec
 from msgspec import Struct, field
 
 from tinygram_bench.model.errors import OutputError, UsageError
-from tinygram_bench.model.pages import MOST_BYTES, TooLargeError, is_page, results_in
 from tinygram_bench.model.plain_text import as_utf8
 from tinygram_bench.model.result import SCHEMA_VERSION, Named, Result
 from tinygram_bench.model.store.earlier_versions import from_version_1
 from tinygram_bench.model.store.file_lock import FileLock
+from tinygram_bench.model.store.pages import MOST_BYTES, TooLargeError, is_page, results_in
 
 RESULTS_DIRECTORY = Path("results")
 """The default directory of results; the only one that is created unasked."""

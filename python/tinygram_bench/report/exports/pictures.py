@@ -12,6 +12,7 @@ from tinygram_bench.model.result import Named
 from tinygram_bench.report.charts import charts_of
 
 _NOT_IN_NAMES = re.compile(r"[^\w-]")
+_CLIP = re.compile(r"\bclip\d+")
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 """The version of Vega-Lite that specifications are written for, such as 6.1."""
 
@@ -24,4 +25,10 @@ def pictures(results: Sequence[Named]) -> Iterator[tuple[str, str]]:
         prefix = f"{own}-" if len(results) > 1 else ""
         for chart in charts_of(each.result):
             svg = vl_convert.vegalite_to_svg(chart.file_spec(), vl_version=VEGA_LITE)
-            yield f"{prefix}{chart.name}.svg", svg
+            yield f"{prefix}{chart.name}.svg", _with_own_clips(svg)
+
+
+def _with_own_clips(svg: str) -> str:
+    """The picture with its clips numbered from 1: Vega numbers them on from picture to picture."""
+    numbers: dict[str, str] = {}
+    return _CLIP.sub(lambda found: numbers.setdefault(found[0], f"clip{len(numbers) + 1}"), svg)

@@ -21,8 +21,8 @@ import vl_convert
 from markupsafe import Markup
 from msgspec.structs import replace
 
-from tinygram_bench.model.pages import element_of
 from tinygram_bench.model.result import Named, Result
+from tinygram_bench.model.store.pages import element_of
 from tinygram_bench.report import document_of
 from tinygram_bench.report.charts import charts_of
 from tinygram_bench.report.charts.chart import Cell, Chart
@@ -59,14 +59,14 @@ _Seen = dict[str, Any]
 
 class _Form(msgspec.Struct, frozen=True):
     """What a page shows of its results, and the elements that hold them: none where `embedded` is
-    empty; then `remark` says so. `packs_tables`: tables that are folded are packed until they are
-    unfolded.
+    empty; then `remark` says so. `packs_folded`: tables, reasons and notes that are folded are
+    packed until they are unfolded.
     """
 
     results: Sequence[Named]
     seen: Sequence[_Seen]
     embedded: Markup
-    packs_tables: bool = False
+    packs_folded: bool = False
     remark: str = ""
 
     @classmethod
@@ -105,7 +105,7 @@ def _forms(results: Sequence[Named]) -> Iterator[_Form]:
     yield _Form.of(results, seen)
     form = _Form.of([Named(each.name, thinned(each.result)) for each in results], seen)
     yield form
-    form = replace(form, packs_tables=True)
+    form = replace(form, packs_folded=True)
     yield form
     if any(each["detail_groups"] for each in seen):
         seen = [_without_points(each) for each in seen]
@@ -117,7 +117,7 @@ def _forms(results: Sequence[Named]) -> Iterator[_Form]:
     ]
     least = _Form.of(small, _with_remarks_of(small, seen))
     yield least
-    yield replace(least, packs_tables=True)
+    yield replace(least, packs_folded=True)
     remark = _without_results([each.name for each in results], least.embedded)
     seen = [each | {"remarks": (*each["remarks"], f"This page {remark}.")} for each in seen]
     yield replace(form, seen=seen, embedded=Markup(), remark=remark)
@@ -149,9 +149,9 @@ def _page(form: _Form, version: str) -> Page:
         each["id"]: {"spec": each["spec"], "columns": each["chart"].columns} for each in charts
     }
     results = [each.result for each in form.results]
-    # Without charts a page has no script, which would put packed tables in their places.
-    packs_tables = form.packs_tables and bool(drawn)
-    folded = Folded(packs_tables)
+    # Without charts a page has no script, which would put what is packed in its place.
+    packs_folded = form.packs_folded and bool(drawn)
+    folded = Folded(packs_folded)
     html = _template(folded).render(
         results=form.seen,
         names=", ".join(each["name"] for each in form.seen),
@@ -162,7 +162,7 @@ def _page(form: _Form, version: str) -> Page:
         script=Markup(_text("page.js")),
         embedded=form.embedded,
         is_thinned=any(each.is_thinned and not each.is_condensed for each in results),
-        packs_tables=packs_tables,
+        packs_folded=packs_folded,
         most=_MOST,
         most_charts=MOST_CHARTS,
         most_notes=MOST_NOTES,
@@ -266,7 +266,7 @@ def _template(folded: Folded) -> jinja2.Template:
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
     environment.filters["folded"] = folded.place
-    environment.globals["packed_tables"] = folded.packed
+    environment.globals["packed_contents"] = folded.packed
     return environment.from_string(_text("page.html.jinja"))
 
 

@@ -1,4 +1,4 @@
-"""What a page has packed for its script: charts, Vega, and in a large page the tables."""
+"""What a page has packed for its script: charts, Vega, and in a large page what is folded."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 "use strict";
 // Draws the charts, in the colours of the reader's scheme, lets legends show and hide series, makes
-// downloads, and puts packed tables in their places when these are unfolded.
+// downloads, and puts what is packed in its place when it is unfolded.
 
 (async () => {
   const charts = JSON.parse(await unpacked("charts"));
@@ -104,11 +104,11 @@
     link.click();
   }
 
-  async function unpackTables() {
-    const tables = JSON.parse(await unpacked("tables"));
+  async function unpackFolded() {
+    const contents = JSON.parse(await unpacked("folded"));
     const unfold = (details) => {
       for (const place of details.querySelectorAll(":scope > [data-packed]"))
-        place.outerHTML = tables[place.dataset.packed];
+        place.outerHTML = contents[place.dataset.packed];
     };
     for (const place of document.querySelectorAll("[data-packed]")) {
       const details = place.parentElement;
@@ -138,7 +138,7 @@
 
   for (const legend of document.querySelectorAll(".legend")) listen(legend.closest("figure"));
   document.addEventListener("click", download);
-  if (document.getElementById("tables") !== null) await unpackTables();
+  if (document.getElementById("folded") !== null) await unpackFolded();
   await loadVega();
   for (const more of document.querySelectorAll("details.charts-folded")) more.addEventListener("toggle", drawNew);
   await drawAll();

@@ -1,6 +1,7 @@
 """Results inside an HTML page: each is xz in base64, in a script element that no browser runs.
 
-The element has a type of its own, and the name of the result. Nothing else of a page is read back.
+The element has a type of its own, and the name of the result, whose rows are in columns
+(columns.py); pages of earlier versions have rows. Nothing else of a page is read back.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import html
 import lzma
 import re
 from collections.abc import Iterator
+
+from tinygram_bench.model.store.columns import in_columns, in_rows
 
 _TYPE = "application/x-tinygram-result"
 _ELEMENT = re.compile(
@@ -38,7 +41,7 @@ def element_of(name: str, document: bytes, preset: int = 6 | lzma.PRESET_EXTREME
     `preset`: the preset of xz, from 0, the fastest, to 9; with 0 an element is a sixth larger. The
     figures of many runs take a sixth less for `PRESET_EXTREME`, and twice as long.
     """
-    packed = base64.b64encode(lzma.compress(document, preset=preset)).decode("ascii")
+    packed = base64.b64encode(lzma.compress(in_columns(document), preset=preset)).decode("ascii")
     return f'<script type="{_TYPE}" data-name="{html.escape(name)}">{packed}</script>'
 
 
@@ -49,9 +52,22 @@ def results_in(page: bytes) -> Iterator[tuple[str, bytes]]:
     """
     left = MOST_BYTES
     for found in _ELEMENT.finditer(page):
-        document = _unpacked(found[2], left)
+        document = _in_rows(_unpacked(found[2], left), left)
         left -= len(document)
         yield html.unescape(found[1].decode("utf-8", "replace")), document
+
+
+def _in_rows(document: bytes, most_bytes: int) -> bytes:
+    try:
+        return in_rows(document, most_bytes)
+    except OverflowError as error:
+        raise _too_large() from error
+    except ValueError as error:
+        raise ValueError(f"the result in it is damaged: {error}") from error
+
+
+def _too_large() -> TooLargeError:
+    return TooLargeError(f"the results in it unpack to more than {MOST_BYTES >> 20} MiB")
 
 
 def _unpacked(packed: bytes, most_bytes: int) -> bytes:
@@ -66,7 +82,7 @@ def _unpacked(packed: bytes, most_bytes: int) -> bytes:
             ) from error
         raise ValueError(f"the result in it is damaged: {error}") from error
     if len(document) > most_bytes:
-        raise TooLargeError(f"the results in it unpack to more than {MOST_BYTES >> 20} MiB")
+        raise _too_large()
     if not unpacking.eof:
         raise ValueError("the result in it is damaged: its end is missing")
     return document
