@@ -209,7 +209,7 @@ class Found:
         """How many times the figures of the baseline a way has over TLS."""
         pair = self._of[baseline, True], self._of[way, True]
         found = {each.name: _times(each.figure, *pair) for each in table.compared}
-        figures = {name: cell for name, cell in found.items() if cell is not None}
+        figures: dict[str, Cell] = {name: each for name, each in found.items() if each is not None}
         return Row(f"`{way}` ÷ `{baseline}`", figures)
 
     def _cell(self, way: str, shown: Shown) -> Cell:
