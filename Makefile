@@ -187,8 +187,9 @@ scale: build ## measure what a cluster costs the bench as it grows, simulated; a
 	@$(IN_BENCHES) scale $(call INTO,scale)
 
 .PHONY: tls
-tls: build ## measure what TLS costs streams and echo servers; twelve minutes (STORE=1: for docs/how-to/measure-tls.md)
+tls: build ## measure what TLS costs, and round trips beside aiofastnet's; a quarter of an hour (STORE=1: for docs/how-to/measure-tls.md)
 	@$(IN_BENCHES) over_tls $(call INTO,measure-tls)
+	@$(IN_BENCHES) round_trips $(call INTO,measure-tls)
 
 # Results that are there are not measured again: remove those that are to be.
 .PHONY: published-claims

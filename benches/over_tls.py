@@ -25,8 +25,9 @@ from published.telling import store, take_into
 from tinygram_bench import Plan, run
 from tinygram_bench.host.awake import cores_awake
 from tinygram_bench.model import result
+from tinygram_bench.statistics.figures.intervals import figure_of
 from tinygram_bench.statistics.figures.samples import Sample, samples_of
-from tinygram_bench.statistics.verdicts.comparison import verdict_on
+from tinygram_bench.statistics.verdicts.comparison import paired_ratios, verdict_on
 from tinygram_bench.statistics.verdicts.doubts import barring
 from tinygram_bench.statistics.workloads.loads import Load, way_of
 
@@ -65,8 +66,8 @@ class Shown(Struct, frozen=True):
 class Table(Struct, frozen=True):
     """A table of the page: the command that measures it, its options, its ways, and its columns.
 
-    `ratios`: pairs of (case, baseline) that are compared over TLS on the rate, in a table of their
-    own, `NAME-ratios`.
+    `ratios`: pairs of (case, baseline) that are compared over TLS, in a table of their own,
+    `NAME-ratios`; on the figures of `compared`.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Table(Struct, frozen=True):
     ways: tuple[str, ...]
     columns: tuple[Shown, ...]
     ratios: tuple[Pair, ...] = ()
+    compared: tuple[Shown, ...] = (Shown("ratio", "ratio", _RATE),)
 
 
 _COSTS = (
@@ -105,6 +107,11 @@ TABLES = (
         {"size": result.MessageBytes(1, 1)},
         (*_OF_ASYNCIO[::2], _LIBRARY),
         _COSTS,
+        (("asyncio/nodelay", "asyncio/tick"), ("asyncio/nodelay", _LIBRARY)),
+        (
+            Shown("wire B a message", "wire_bytes", "wire_bytes_per_message", 1),
+            Shown("sender's CPU a message", "cpu", _CPU, 1),
+        ),
     ),
     Table(
         "paced",
@@ -167,8 +174,9 @@ def tell(
     columns = [each.column for each in table.columns]
     _told(into, table.name, "case", columns, [found.row(table, way) for way in found.ways])
     if table.ratios:
-        ratios = [found.ratio(*pair) for pair in table.ratios]
-        _told(into, f"{table.name}-ratios", "over TLS", [Column("ratio", "ratio")], ratios)
+        columns = [each.column for each in table.compared]
+        ratios = [found.ratio(table, *pair) for pair in table.ratios]
+        _told(into, f"{table.name}-ratios", "over TLS", columns, ratios)
 
 
 class Found:
@@ -197,13 +205,11 @@ class Found:
             },
         )
 
-    def ratio(self, way: str, baseline: str) -> Row:
-        """How many times as many messages a way sends over TLS; none where nothing can be said."""
-        verdict = verdict_on(_RATE, self._of[baseline, True], self._of[way, True])
-        figures: dict[str, Cell] = {}
-        if verdict.ratio is not None:
-            ends = _ends(verdict.ratio)
-            figures["ratio"] = Figure(*ends, is_doubtful=verdict.doubt is not None)
+    def ratio(self, table: Table, way: str, baseline: str) -> Row:
+        """How many times the figures of the baseline a way has over TLS."""
+        pair = self._of[baseline, True], self._of[way, True]
+        found = {each.name: _times(each.figure, *pair) for each in table.compared}
+        figures: dict[str, Cell] = {name: each for name, each in found.items() if each is not None}
         return Row(f"`{way}` ÷ `{baseline}`", figures)
 
     def _cell(self, way: str, shown: Shown) -> Cell:
@@ -213,6 +219,19 @@ class Found:
             return None
         is_doubtful = barring(shown.figure, summary, took_turns=True) is not None
         return Figure(*_ends(found), is_doubtful=is_doubtful)
+
+
+def _times(
+    figure: str, baseline: tuple[result.Summary, Sample], case: tuple[result.Summary, Sample]
+) -> Cell:
+    """case ÷ baseline; None where nothing can be said. A count, which slices have not, is exact."""
+    if not case[1].slices(figure):
+        ratios = paired_ratios(baseline[1].values(figure), case[1].values(figure))
+        return Figure(*_ends(figure_of(ratios))) if ratios else None
+    verdict = verdict_on(figure, baseline, case)
+    if verdict.ratio is None:
+        return None
+    return Figure(*_ends(verdict.ratio), is_doubtful=verdict.doubt is not None)
 
 
 def _ends(found: result.Figure) -> tuple[float, float | None, float | None]:

@@ -41,6 +41,24 @@ def test_an_echo_server_is_named_as_it_is_asked_for(tmp_path: Path) -> None:
     assert [row.row for row in read(path).tables["echoes"].rows] == [f"`{way}`" for way in ways]
 
 
+def test_a_record_for_each_byte_is_compared_with_joined_ones(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    asked = TABLES["single-bytes"]
+    over_tls.tell(replace(asked, ratios=asked.ratios[1:]), path, rounds=1, duration_ns=100_000_000)
+    stored = read(path).tables
+    joined = {row.row: row.figures["wire_bytes"] for row in stored["single-bytes"].rows}
+    (row,) = stored["single-bytes-ratios"].rows
+    assert row.row == "`asyncio/nodelay` ÷ `asyncio/tinygram/adaptive`"
+    each, ours = joined["`asyncio/nodelay`"], joined["`asyncio/tinygram/adaptive`"]
+    assert each == Figure(23)
+    assert isinstance(ours, Figure)
+    assert row.figures["wire_bytes"] == Figure(23 / ours.median)
+    cpu = row.figures["cpu"]
+    assert isinstance(cpu, Figure)
+    assert cpu.median > 1
+    assert cpu.is_doubtful  # A single round gives no verdict.
+
+
 def test_the_page_has_a_place_for_each_table() -> None:
     names = {
         name
