@@ -92,7 +92,7 @@ def connect_charts(result: Result) -> Iterator[Chart]:
         entrant.label: [entrant.summary]
         for field in fields_of(result)
         for entrant in field.entrants
-        if entrant.case.workload == "rr"
+        if "connect" in WORKLOADS[entrant.case.workload].histograms
     }
     fits = {}
     for fit in fits_of(result.plan, result.runs):
