@@ -165,11 +165,16 @@ class LinkFacts(Value, frozen=True):
         return self.found_rtt_ns if self.left_rtt_ns is None else self.left_rtt_ns
 
 
+TIMES_OF_A_HOST = ("p50", "p99", "max")
+"""The statistics of a time in a `HostRun`."""
+
+
 class HostRun(Value, frozen=True):
     """A generator's part in a run of a cluster (`--cluster`), as explained in schema/properties.py.
 
     Only flat-out runs have `throughput_per_s`, only paced streams `latency_…`, only `rr` `call…`,
-    and only `echo` `round_trip…`.
+    and only `echo` `round_trip…`. Of each of these times it has
+    TIMES_OF_A_HOST.
     """
 
     host: str
