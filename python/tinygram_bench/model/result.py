@@ -173,8 +173,7 @@ class HostRun(Value, frozen=True):
     """A generator's part in a run of a cluster (`--cluster`), as explained in schema/properties.py.
 
     Only flat-out runs have `throughput_per_s`, only paced streams `latency_…`, only `rr` `call…`,
-    and only `echo` `round_trip…`. Of each of these times it has
-    TIMES_OF_A_HOST.
+    and only `echo` `round_trip…`: TIMES_OF_A_HOST of each.
     """
 
     host: str
