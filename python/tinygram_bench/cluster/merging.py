@@ -22,7 +22,7 @@ from tinygram_bench.model.result import (
 )
 from tinygram_bench.runs.slice_figures import LATE_US
 from tinygram_bench.statistics.figures.counters import FORMULAS
-from tinygram_bench.statistics.figures.spreads import spread_of
+from tinygram_bench.statistics.figures.spreads import pooled, spread_of
 from tinygram_bench.statistics.verdicts.doubts import MAX_PACING_ERROR_SHARE
 
 LONGEST = frozenset(
@@ -98,6 +98,7 @@ def merged(case: Case, round: int, parts: Sequence[Part]) -> Run:
         return Run(case.case_id, round, {}, {}, failure="; ".join(failed), hosts=rows)
     runs = [run for _, run in good]
     counters = _counters([run.counters for run in runs])
+    histograms = dict.fromkeys(name for run in runs for name in run.histograms)
     counters |= {"generators": len(runs), "step_error_ns": step_error_ns(parts)}
     warnings = [
         *_of_all(good),
@@ -118,24 +119,11 @@ def merged(case: Case, round: int, parts: Sequence[Part]) -> Run:
         case.case_id,
         round,
         counters,
-        merged_histograms([run.histograms for run in runs]),
+        {name: pooled(runs, name).to_base64() for name in histograms},
         tuple(warnings),
         slices=_slices([run.slices for run in runs]),
         hosts=rows,
     )
-
-
-def merged_histograms(of_hosts: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Each histogram with the values of all hosts."""
-    names = dict.fromkeys(name for each in of_hosts for name in each)
-    found = {}
-    for name in names:
-        whole = Histogram()
-        for each in of_hosts:
-            if name in each:
-                whole.merge(Histogram.from_base64(each[name]))
-        found[name] = whole.to_base64()
-    return found
 
 
 def step_error_ns(parts: Sequence[Part]) -> int | None:

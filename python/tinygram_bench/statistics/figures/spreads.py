@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -37,14 +38,26 @@ def spread_of(run: Run, name: str) -> Spread | None:
     return Spread(histogram.count, lambda of: _statistic(histogram, of))
 
 
+class Measured(Protocol):
+    """A run, or a part of one."""
+
+    @property
+    def histograms(self) -> Mapping[str, str]: ...
+
+
+def pooled(measured: Iterable[Measured], name: str) -> Histogram:
+    """The values of a histogram, named with its unit, in all of these together."""
+    found = Histogram()
+    for each in measured:
+        if name in each.histograms:
+            found.merge(Histogram.from_base64(each.histograms[name]))
+    return found
+
+
 def pooled_statistic(name: str, statistic: str, runs: Iterable[Run]) -> Number:
     """A statistic of a histogram's values in all `runs` together, in µs; None: there are none."""
-    pooled = Histogram()
-    for run in runs:
-        histogram = _histogram(run, name)
-        if histogram is not None:
-            pooled.merge(histogram)
-    return _statistic(pooled, statistic) if pooled.count else None
+    found = pooled(runs, f"{name}_ns")
+    return _statistic(found, statistic) if found.count else None
 
 
 def _histogram(run: Run, name: str) -> Histogram | None:

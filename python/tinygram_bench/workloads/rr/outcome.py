@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from tinygram_bench._native import Histogram
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.runs.slice_figures import Values, counters_of, late_us, percentiles_us
 from tinygram_bench.runs.slices import LEAST_MESSAGES, Slices, Used
+from tinygram_bench.statistics.figures.spreads import pooled
 from tinygram_bench.tls.contexts import RECORD_OVERHEAD_BYTES
 from tinygram_bench.workloads.rr import withheld
 from tinygram_bench.workloads.rr.calling import merged_slices
@@ -77,7 +77,7 @@ def assembled(case: Case, round: int, found: Found, *, has_private_network: bool
         late_ns = [max(0, each.last_ns - span.end_ns) for each, span in spans]
         in_slices |= late_us(late_ns)
         counters |= counters_of(found.used)
-    merged = {name: _merged(found.reports, name) for name in histograms}
+    merged = {name: pooled(found.reports, name) for name in histograms}
     asked_ns = RrParameters.of(case).duration_ns or 0
     warnings = warnings_of(
         case,
@@ -158,10 +158,3 @@ def _check_law(summed: Counter[str]) -> None:
             f"the callers were {in_calls_ns} ns in calls, and had only "
             f"{summed['callers_time_ns']} ns: by Little's law that cannot be"
         )
-
-
-def _merged(reports: Sequence[Report], name: str) -> Histogram:
-    merged = Histogram()
-    for report in reports:
-        merged.merge(Histogram.from_base64(report.histograms[name]))
-    return merged
