@@ -10,7 +10,13 @@ from msgspec import Struct
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.processes.workers import RunError
-from tinygram_bench.runs.slice_figures import Values, counters_of, late_us, percentiles_us
+from tinygram_bench.runs.slice_figures import (
+    Values,
+    counters_of,
+    cpu_us_of_one,
+    late_us,
+    percentiles_us,
+)
 from tinygram_bench.runs.slices import LEAST_MESSAGES, Slices, Used
 from tinygram_bench.statistics.figures.spreads import pooled
 from tinygram_bench.tls.contexts import RECORD_OVERHEAD_BYTES
@@ -74,8 +80,7 @@ def assembled(case: Case, round: int, found: Found, *, has_private_network: bool
         per_slice = _per_slice(case, found.slices)
         in_slices = _in_slices(callers, slices, found.used, per_slice)
         spans = zip(slices, found.start.slices, strict=True)
-        late_ns = [max(0, each.last_ns - span.end_ns) for each, span in spans]
-        in_slices |= late_us(late_ns)
+        in_slices |= late_us([each.last_ns - span.end_ns for each, span in spans])
         counters |= counters_of(found.used)
     merged = {name: pooled(found.reports, name) for name in histograms}
     asked_ns = RrParameters.of(case).duration_ns or 0
@@ -123,10 +128,7 @@ def _in_slices(
             else None
             for each in slices
         ),
-        "cpu_us_per_call": tuple(
-            None if used_ns is None or not each.calls else used_ns / 1e3 / each.calls
-            for used_ns, each in zip(used.by_whole_slice, slices, strict=True)
-        ),
+        "cpu_us_per_call": cpu_us_of_one(used, [each.calls for each in slices]),
     }
 
 
