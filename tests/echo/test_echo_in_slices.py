@@ -16,6 +16,7 @@ from tests.support.plans.echo import planned
 from tests.support.waiting import wait_until
 
 from tinygram_bench.cli.exit_codes import ExitCode
+from tinygram_bench.model.result import EVERY_FIGURE
 from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.workloads.echo.order import InSlices
 from tinygram_bench.workloads.echo.run import Echo
@@ -158,7 +159,7 @@ def test_a_server_that_spins_between_its_slices_is_told(command: Command) -> Non
     run = external_run(command, *words)
     warnings = {warning["code"]: warning for warning in run["warnings"]}
     assert "the server used" in warnings["not_at_rest"]["message"]
-    assert "throughput" in warnings["restless"]["figures"]
+    assert warnings["restless"]["figures"] == list(EVERY_FIGURE)
 
 
 def test_a_faulty_server_takes_turns_and_is_told(command: Command) -> None:
