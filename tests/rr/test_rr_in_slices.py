@@ -15,7 +15,13 @@ from tests.support.command import Command, Done, Refused, run_once
 
 from tinygram_bench._native import CallContent, CallLog, RrServer
 from tinygram_bench.runs.slices import Slices
-from tinygram_bench.workloads.rr.calling import Tally, prepared, threads_callers, threads_shared
+from tinygram_bench.workloads.rr.calling import (
+    Tally,
+    note_all,
+    prepared,
+    threads_callers,
+    threads_shared,
+)
 from tinygram_bench.workloads.rr.cases import CONNECTIONS
 from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, SliceTally, Span, Start
 
@@ -108,9 +114,7 @@ def test_a_sweep_of_holds_measures_each_hold_beside_calls_without_one(command: C
 def noted(start: Start, *of_spans: list[CallTimes]) -> Tally:
     """What one caller noted that made these calls in each span."""
     log = CallLog()
-    for number, calls in enumerate(of_spans):
-        for call in calls:
-            log.note(number, call)
+    note_all(log, of_spans)
     return Tally.of_logs([log], start)
 
 

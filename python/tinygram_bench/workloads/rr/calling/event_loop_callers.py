@@ -31,6 +31,7 @@ from tinygram_bench.workloads.rr.calling import (
     check_silent,
     context_for,
     early_reply,
+    note_all,
     parts_of,
     short_reply,
     unconnected,
@@ -192,9 +193,11 @@ class Caller:
 
     async def run(self, start: Start) -> None:
         """Call again and again in each span, until its time or its number of calls is over."""
+        in_slices: list[list[CallTimes]] = []
         now_ns = 0
-        for number, span in enumerate(start.spans):
+        for span in start.spans:
             await _until(span.start_ns)
+            calls: list[CallTimes] = []
             # Later than its start where a call of the previous span has lasted until now.
             arrived_ns = now_ns = max(span.start_ns, now_ns)
             # The caller may have slept through its slice, so that another case has its turn.
@@ -206,10 +209,12 @@ class Caller:
                 if span.settled_ns is None:
                     self.tally.record_call(call.begun_ns, now_ns)
                 else:
-                    self.log.note(number, call)
+                    calls.append(call)
                 calls_left -= 1
             if span.settled_ns is None:
                 self.tally.callers_time_ns += now_ns - arrived_ns
+            in_slices.append(calls)
+        note_all(self.log, in_slices)
 
     async def run_at_a_rate(self, pacer: Pacer, number: int) -> None:
         """Make each call when it is due, or when the one before has its reply."""

@@ -20,6 +20,7 @@ from tinygram_bench.workloads.rr.calling import (
     check_reply,
     check_silent,
     context_for,
+    note_all,
     parts_of,
     short_reply,
     unconnected,
@@ -157,9 +158,11 @@ class Caller:
 
         Returns the results without those that are in the log.
         """
+        in_slices: list[list[CallTimes]] = []
         now_ns = 0
-        for number, span in enumerate(start.spans):
+        for span in start.spans:
             time.sleep(max(0.0, (span.start_ns - time.monotonic_ns()) / 1e9))
+            calls: list[CallTimes] = []
             # Later than its start where a call of the previous span has lasted until now.
             arrived_ns = now_ns = max(span.start_ns, now_ns)
             # The caller may have slept through its slice, so that another case has its turn.
@@ -171,10 +174,12 @@ class Caller:
                 if span.settled_ns is None:
                     self._tally.record_call(call.begun_ns, now_ns)
                 else:
-                    self.log.note(number, call)
+                    calls.append(call)
                 calls_left -= 1
             if span.settled_ns is None:
                 self._tally.callers_time_ns += now_ns - arrived_ns
+            in_slices.append(calls)
+        note_all(self.log, in_slices)
         return self._tally
 
     def run_at_a_rate(self, start: Start, is_stopped: Callable[[], bool]) -> Tally:
