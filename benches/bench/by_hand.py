@@ -32,7 +32,7 @@ from pairs import SEED, bench, flat_out_case, measured, paired_ratio, shown, ver
 
 from tinygram_bench import _native
 from tinygram_bench.host.placement import placement
-from tinygram_bench.processes.workers import Worker, wait_all
+from tinygram_bench.processes.workers import Worker
 from tinygram_bench.runs.bench import Bench
 
 _PAIRS = 15
@@ -83,7 +83,9 @@ def _run_by_hand(way: str, messages: int) -> float:
             port = receiver.wait_listening(20)
             command = [sys.executable, __file__, "--send", way, str(port), str(messages)]
             with Worker("sender by hand", command) as sender:
-                wait_all([receiver, sender], 60)
+                ended = [each.wait_ended(60) and not each.failure for each in (sender, receiver)]
+                if not all(ended):
+                    raise SystemExit(f"{sender.failure or receiver.failure or 'it takes too long'}")
                 start_ns = int(sender.output)
         notes = os.pread(notes_fd, os.fstat(notes_fd).st_size, 0)
         return _native.read_notes(notes, start_ns)[2] - start_ns

@@ -35,7 +35,7 @@ from tinygram_bench.host.placement import placement
 from tinygram_bench.loads.producers import produce
 from tinygram_bench.loads.source import Share, Source
 from tinygram_bench.model.result import Case, Figure, MessageBytes, Run
-from tinygram_bench.processes.workers import Worker, wait_all
+from tinygram_bench.processes.workers import Worker
 from tinygram_bench.runs.bench import Bench
 from tinygram_bench.runs.slices import SLICE_NS
 from tinygram_bench.statistics.figures.intervals import figure_of
@@ -282,7 +282,8 @@ def _codes(run: Run) -> list[str]:
 
 def _run_no_op(placed: str) -> Measured:
     with Worker("producers", [sys.executable, __file__, "--no-op", placed]) as worker:
-        wait_all([worker], 60)
+        if not worker.wait_ended(60) or worker.failure:
+            raise SystemExit(worker.failure or "the producers take too long")
         p99_us, rate_per_s = map(float, worker.output.split())
     return Measured({"latency_p99_us": (p99_us,)}, rate_per_s=rate_per_s)
 

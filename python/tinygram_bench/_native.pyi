@@ -45,7 +45,14 @@ from tinygram_bench._native_process import (
     watch_writes,
     write_counts,
 )
-from tinygram_bench._native_rr import CallBook, CallContent, RequestReader, RrCallers, RrServer
+from tinygram_bench._native_rr import (
+    CallBook,
+    CallContent,
+    CallLog,
+    RequestReader,
+    RrCallers,
+    RrServer,
+)
 from tinygram_bench._native_sizes import SizesServer, take_samples, time_local
 from tinygram_bench._native_stream import (
     ManyConnections,
@@ -74,6 +81,7 @@ __all__ = [
     "Admission",
     "CallBook",
     "CallContent",
+    "CallLog",
     "EchoClient",
     "EchoServer",
     "Histogram",

@@ -8,6 +8,14 @@ from tinygram_bench._native import Admission, Histogram
 _Span = tuple[int, int | None, int, int | None, int]
 """Its start, in a slice when it has settled, its end, the most calls of each caller, and the case's
 own time at its start."""
+_Tally = tuple[
+    list[tuple[str, int]],
+    list[tuple[str, Histogram]],
+    list[tuple[list[int], int, int, int]],
+]
+"""Named counters (`last_ns` is a time), named histograms in ns, and of each slice how long each
+measured call took, the callers' time in these, and when the last call ended, in ns, and how many
+calls there were, measured or not."""
 
 @final
 class CallContent:
@@ -139,6 +147,24 @@ class CallBook:
         """When the calls of a caller were due that it has not begun. ValueError."""
 
 @final
+class CallLog:
+    """What one caller that is not native did in slices, or at a rate (crates/load, rr/log.rs)."""
+
+    def __new__(cls, *, is_at_a_rate: bool = False) -> CallLog: ...
+    def note(self, span: int, times: tuple[int, int, int], due_ns: int | None = None) -> None:
+        """A call was made, which began in the span of that number. `times`: those of `CallTimes`.
+
+        `due_ns`: at a rate, when it was due, in ns of the case's own time.
+        """
+
+    def end(self, not_begun_ns: Sequence[int]) -> None:
+        """At a rate, say when the calls were due that it could not begin, in ns of own time."""
+
+    @staticmethod
+    def add_up(logs: Sequence[CallLog], spans: Sequence[_Span]) -> _Tally:
+        """What callers did together; at a rate, times count from when calls were due."""
+
+@final
 class RrCallers:
     """The native callers: a thread each, or one for those that share a connection, or have many."""
 
@@ -174,17 +200,5 @@ class RrCallers:
     def keep_to(self, book: CallBook) -> None:
         """From the start on, make calls when they are due by the book."""
 
-    def run(
-        self, spans: Sequence[_Span]
-    ) -> tuple[
-        list[tuple[str, int]],
-        list[tuple[str, Histogram]],
-        list[tuple[list[int], int, int, int]],
-    ]:
-        """Call in each span.
-
-        Named counters (`last_ns` is a time), named histograms in ns, and of each slice how long
-        each measured call took, the callers' time in these, and when the last call ended, in ns,
-        and how many calls there were, measured or not.
-        OSError: as before; RuntimeError at a second call.
-        """
+    def run(self, spans: Sequence[_Span]) -> _Tally:
+        """Call in each span. OSError: as before; RuntimeError at a second call."""

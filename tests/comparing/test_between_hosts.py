@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.support.compared import BASE, compared_result
 from tests.support.experiments import paced, result_of
 
-from tinygram_bench.cli.commands.compare import checked_comparison
+from tinygram_bench.cli.comparing import checked_comparison
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.result import Result
 from tinygram_bench.statistics.changes.change import Change

@@ -12,8 +12,9 @@ from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import EchoParameters
 from tinygram_bench.model.result import Plan
 from tinygram_bench.statistics.workloads.loads import Load, is_base, way_of
-from tinygram_bench.workloads.echo.cases import External, warm_up_messages
+from tinygram_bench.workloads.echo.cases import External
 from tinygram_bench.workloads.echo.servers import SERVERS
+from tinygram_bench.workloads.turns import warm_up_messages
 
 LOOP = [
     "{}/sock:64KiB",

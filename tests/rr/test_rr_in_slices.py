@@ -13,9 +13,15 @@ from pathlib import Path
 import pytest
 from tests.support.command import Command, Done, Refused, run_once
 
-from tinygram_bench._native import CallContent, RrServer
+from tinygram_bench._native import CallContent, CallLog, RrServer
 from tinygram_bench.runs.slices import Slices
-from tinygram_bench.workloads.rr.calling import Tally, prepared, threads_callers, threads_shared
+from tinygram_bench.workloads.rr.calling import (
+    Tally,
+    note_all,
+    prepared,
+    threads_callers,
+    threads_shared,
+)
 from tinygram_bench.workloads.rr.cases import CONNECTIONS
 from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, SliceTally, Span, Start
 
@@ -105,10 +111,16 @@ def test_a_sweep_of_holds_measures_each_hold_beside_calls_without_one(command: C
     assert "Calls per second at each hold" in done.stdout
 
 
+def noted(start: Start, *of_spans: list[CallTimes]) -> Tally:
+    """What one caller noted that made these calls in each span."""
+    log = CallLog()
+    note_all(log, of_spans)
+    return Tally.of_logs([log], start)
+
+
 def test_a_tally_has_the_calls_that_began_after_a_slice_had_settled() -> None:
-    tally = Tally()
-    first, second = Start.in_slices(1_000, Slices((0, 500), 100, 20)).slices
-    assert (first, second) == (
+    start = Start.in_slices(1_000, Slices((0, 500), 100, 20, over_ns=900))
+    assert start.slices == (
         Span(1_000, 1_100, settled_ns=1_020),
         Span(1_500, 1_600, settled_ns=1_520, own_ns=100),
     )
@@ -117,21 +129,16 @@ def test_a_tally_has_the_calls_that_began_after_a_slice_had_settled() -> None:
         CallTimes(1_026, 1_026, 1_040),
         CallTimes(1_045, 1_045, 1_060),
     ]
-    tally.record_slices([[(first, 1_000, calls), (second, 1_500, [])]])
-    assert tally.slices == [SliceTally([14, 15], 34, 1_060, 3), SliceTally([], 0, 1_500, 0)]
+    tally = noted(start, calls)
+    assert tally.slices == [SliceTally([14, 15], 34, 1_060, 3), SliceTally([], 0, 0, 0)]
     assert (tally.calls, tally.call.count, tally.call_time_ns) == (3, 2, 54)
 
 
 def test_a_caller_that_waits_for_a_connection_has_its_time_in_all_slices_that_it_waits_in() -> None:
-    tally = Tally()
-    spans = Start.in_slices(1_000, Slices((0, 500, 1_000, 1_500), 100, 20)).spans
+    start = Start.in_slices(1_000, Slices((0, 500, 1_000, 1_500), 100, 20, over_ns=1_900))
     # It connects from 1,050 until 2,040, in the second slice after the next.
     stalled = [CallTimes(1_030, 1_035, 1_050), CallTimes(1_050, 2_040, 2_045)]
-    after = [CallTimes(2_050, 2_060, 2_070)]
-    arrived_ns = (1_000, 2_045, 2_045, 2_500)
-    calls: tuple[list[CallTimes], ...] = (stalled, [], [], [])
-    tally.record_slices([zip(spans[:2], arrived_ns, calls, strict=False)])
-    tally.record_slices([[(spans[2], 2_045, after), (spans[3], 2_500, [])]])
+    tally = noted(start, stalled, [], [CallTimes(2_050, 2_060, 2_070)])
     times_ns = [each.callers_time_ns for each in tally.slices]
     assert times_ns == [1_100 - 1_030, 80, 2_070 - 2_020, 0]
 

@@ -8,11 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from tinygram_bench._native import Histogram
-from tinygram_bench.model.result import Run
+from tinygram_bench.model.result import EVERY_FIGURE, Run
 from tinygram_bench.runs.group import evened
-from tinygram_bench.runs.overruns import EVERY_FIGURE, restless_told, told
+from tinygram_bench.runs.overruns import restless_told, told
 from tinygram_bench.runs.slices import Slices, Used
-from tinygram_bench.statistics.workloads import WORKLOADS
 
 SLICE_NS, GAP_NS, CYCLE_NS = 20_000, 5_000, 75_000
 """Three cases whose slices begin 25 µs after one another."""
@@ -159,12 +158,3 @@ def test_nothing_is_compared_with_who_uses_a_core_in_the_slices_of_others() -> N
     assert restless_told(runs[:2], turns[:2], {0: restless}) == runs[:2]
     failed = [Run("a", 0, {}, {}, failure="it stalled"), *runs[1:]]
     assert codes(restless_told(failed, turns, {0: restless})) == [[], [], ["beside_restless"]]
-
-
-@pytest.mark.parametrize("name", WORKLOADS)
-def test_every_figure_that_is_compared_in_slices_can_be_barred(name: str) -> None:
-    workload = WORKLOADS[name]
-    taking_turns = name != "sizes"
-    for figure in (*workload.compared, *workload.compared_paced):
-        is_barred = figure.startswith(EVERY_FIGURE) or figure == "run_time_s"
-        assert is_barred or not taking_turns, figure

@@ -13,11 +13,12 @@ from tests.support.plans.sizes import planned
 
 from tinygram_bench.model.parameters import FanoutParameters, RrParameters
 from tinygram_bench.model.result import Case, Run, Samples
-from tinygram_bench.statistics.verdicts.why.account import Spent, account
+from tinygram_bench.statistics.figures.spent import Spent, cpu_of_a_message
+from tinygram_bench.statistics.verdicts.why.account import account
 from tinygram_bench.statistics.verdicts.why.evidence import evidence_of
 from tinygram_bench.statistics.verdicts.why.pairs import why
-from tinygram_bench.statistics.verdicts.why.spent import arrival_spent, cpu_spent
-from tinygram_bench.statistics.workloads.sizes import TIME
+from tinygram_bench.statistics.workloads import WORKLOADS
+from tinygram_bench.statistics.workloads.sizes import TIME, cpu_spent
 
 ROUNDS = 7
 TIMES = st.floats(0, 1e6)
@@ -69,6 +70,10 @@ def test_a_part_that_a_run_lacks_is_unexplained() -> None:
     assert found.explained_share == pytest.approx(5 / 6)
 
 
+def arrival_spent(case: Case, run: Run) -> Spent | None:
+    return WORKLOADS[case.workload].arrival_spent(case, run)
+
+
 def timed(number: int, **counters: int | None) -> Run:
     run = flat_out_run(way("loop/nodelay"), number, 1e5)
     return Run(run.case_id, number, {**run.counters, **counters}, {})
@@ -76,10 +81,12 @@ def timed(number: int, **counters: int | None) -> Run:
 
 def test_cpu_time_is_that_of_a_message_and_has_no_parts_where_no_call_was_timed() -> None:
     case = way("loop/nodelay")
-    found = cpu_spent(case, timed(0, cpu_ns=30_000_000, write_cpu_ns=20_000_000, wait_cpu_ns=0))
+    found = cpu_of_a_message(
+        case, timed(0, cpu_ns=30_000_000, write_cpu_ns=20_000_000, wait_cpu_ns=0)
+    )
     assert found == Spent(3.0, {"writes": 2.0, "waits": 0.0})
-    assert cpu_spent(case, timed(0, cpu_ns=30_000_000)) == Spent(3.0, {})
-    assert cpu_spent(case, timed(0, write_cpu_ns=20_000_000)) is None
+    assert cpu_of_a_message(case, timed(0, cpu_ns=30_000_000)) == Spent(3.0, {})
+    assert cpu_of_a_message(case, timed(0, write_cpu_ns=20_000_000)) is None
 
 
 def test_a_hold_is_a_messages_share_of_its_latency() -> None:

@@ -23,8 +23,8 @@ from tinygram_bench.host.write_counter import Counting, counting
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.processes.orders import Place
 from tinygram_bench.ways import runtimes
-from tinygram_bench.workloads.stream.cases import warm_up_messages
 from tinygram_bench.workloads.stream.order import Order
+from tinygram_bench.workloads.turns import warm_up_messages
 
 SEED = 5
 LONGEST_S = 120.0

@@ -6,18 +6,14 @@ import os
 import signal
 import struct
 from pathlib import Path
-from statistics import median
 
 import pytest
-from tests.support.command import Command, Done, Refused, run_once
+from tests.support.command import Command, Refused
 from tests.support.plans.stream import planned
 from tests.support.waiting import wait_until
 
 from tinygram_bench import _native
 from tinygram_bench.cli.exit_codes import ExitCode
-from tinygram_bench.model.store import load
-from tinygram_bench.statistics.figures.samples import samples_of
-from tinygram_bench.statistics.verdicts.comparison import round_ratios
 from tinygram_bench.workloads.stream.warnings import warnings_of
 
 TWO = ("--runtime", "loop", "--only", "implementation=stdlib")
@@ -27,17 +23,10 @@ SLICES = 15
 MS = 1_000_000
 
 
-@pytest.fixture(scope="module")
-def sliced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Done, Path]:
-    """Two rounds of two ways in turns, and the file of their result."""
-    folder = tmp_path_factory.mktemp("sliced")
-    done = run_once(folder, "stream", *SLICED, "--rounds", "2")
+def test_each_run_has_its_figures_slice_by_slice(command: Command) -> None:
+    """Two rounds of two ways in turns."""
+    done = command.run(*SLICED, "--rounds", "2")
     assert done.code == 0, done.stderr
-    return done, folder / "result.json"
-
-
-def test_each_run_has_its_figures_slice_by_slice(sliced: tuple[Done, Path]) -> None:
-    done, _ = sliced
     assert len(done.runs) == 4
     for run in done.runs:
         assert run["failure"] is None
@@ -58,16 +47,6 @@ def test_each_run_has_its_figures_slice_by_slice(sliced: tuple[Done, Path]) -> N
         assert run["sample_counts"]["latency_ns"] == pytest.approx(SLICES * 34, abs=SLICES)
     verdicts = [each for each in done.result["verdicts"] if each["figure"] == "latency_p50_us"]
     assert verdicts
-
-
-def test_a_rounds_ratio_is_the_median_of_its_slices(sliced: tuple[Done, Path]) -> None:
-    result = load(sliced[1])
-    base, case = samples_of(result.plan, result.runs).values()
-    ratios = round_ratios(base, case, "latency_p50_us")
-    below, above = (sample.slices("latency_p50_us")[0] for sample in (base, case))
-    pairs = zip(below, above, strict=True)
-    assert ratios[0] == median(b / a for a, b in pairs if a is not None and b is not None)
-    assert len(ratios) == 2
 
 
 def test_loads_that_differ_take_turns_apart(command: Command) -> None:

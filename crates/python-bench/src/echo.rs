@@ -29,6 +29,7 @@ use tinygram_load::{
         server,
     },
     messages::MessagePool,
+    schedule::StartDelays,
 };
 
 type Counters = Vec<(&'static str, u64)>;
@@ -45,18 +46,13 @@ pub struct EchoClient {
     /// The last run: its slices, or the whole of it.
     turns: Vec<Turn>,
     /// What is told of it only at a rate.
-    start_delay: tinygram_core::Histogram,
-    counted_at_a_rate: Counters,
+    start_delays: Option<StartDelays>,
 }
 
 impl EchoClient {
     fn has_kept_to(&mut self, found: Paced) {
         self.turns = found.turns;
-        self.start_delay = found.start_delay;
-        self.counted_at_a_rate = vec![
-            ("messages_not_begun", found.messages_not_begun),
-            ("behind_ns", found.behind_ns),
-        ];
+        self.start_delays = Some(found.start_delays);
     }
 }
 
@@ -109,8 +105,7 @@ impl EchoClient {
                 inner,
                 due_ns: None,
                 turns: Vec::new(),
-                start_delay: tinygram_core::Histogram::new(),
-                counted_at_a_rate: Vec::new(),
+                start_delays: None,
             })
         })
     }
@@ -195,7 +190,10 @@ impl EchoClient {
 
     fn counters(&self) -> Counters {
         let mut counters = counters_of(&self.turns);
-        counters.extend_from_slice(&self.counted_at_a_rate);
+        if let Some(found) = &self.start_delays {
+            counters.push(("messages_not_begun", found.not_begun));
+            counters.push(("behind_ns", found.behind_ns));
+        }
         counters
     }
 
@@ -236,9 +234,8 @@ impl EchoClient {
     }
 
     fn start_delays(&self) -> Histogram {
-        Histogram {
-            inner: self.start_delay.clone(),
-        }
+        let found = self.start_delays.clone().unwrap_or_default();
+        Histogram { inner: found.times }
     }
 
     fn fault(&self) -> Option<String> {

@@ -58,7 +58,7 @@ mod _native {
         watch_more_writes, watch_writes, write_counts,
     };
     #[pymodule_export]
-    use super::rr::{CallBook, CallContent, RequestReader, RrCallers, RrServer};
+    use super::rr::{CallBook, CallContent, CallLog, RequestReader, RrCallers, RrServer};
     #[pymodule_export]
     use super::sizes::{SizesServer, take_samples, time_local};
     #[pymodule_export]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, overload
 from tinygram_bench.api.frames import Library, Row, case_columns, figure_columns, framed
 from tinygram_bench.api.results import Result
 from tinygram_bench.cli.bounds import one_of
-from tinygram_bench.cli.commands.compare import checked_comparison, gated
+from tinygram_bench.cli.comparing import checked_comparison, gated
 from tinygram_bench.cli.stored import made_of
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.report.comparing import answer, differences_told

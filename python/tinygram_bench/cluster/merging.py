@@ -12,9 +12,17 @@ from statistics import fmean
 from msgspec import Struct
 
 from tinygram_bench._native import Histogram
-from tinygram_bench.model.result import EVERY_FIGURE, Case, HostRun, Run, Warning
+from tinygram_bench.model.result import (
+    EVERY_FIGURE,
+    TIMES_OF_A_HOST,
+    Case,
+    HostRun,
+    Run,
+    Warning,
+)
 from tinygram_bench.runs.slice_figures import LATE_US
 from tinygram_bench.statistics.figures.counters import FORMULAS
+from tinygram_bench.statistics.figures.spreads import pooled, spread_of
 from tinygram_bench.statistics.verdicts.doubts import MAX_PACING_ERROR_SHARE
 
 LONGEST = frozenset(
@@ -54,6 +62,8 @@ _BLURRED = {
 }
 """Percentile of a host's pacing error → the figures that it blurs (as in
 statistics/warnings.py)."""
+_TIMES = ("latency", "call", "round_trip")
+"""The histograms of which a host's row has statistics."""
 _MOST_NAMED = 3
 
 
@@ -88,6 +98,7 @@ def merged(case: Case, round: int, parts: Sequence[Part]) -> Run:
         return Run(case.case_id, round, {}, {}, failure="; ".join(failed), hosts=rows)
     runs = [run for _, run in good]
     counters = _counters([run.counters for run in runs])
+    histograms = dict.fromkeys(name for run in runs for name in run.histograms)
     counters |= {"generators": len(runs), "step_error_ns": step_error_ns(parts)}
     warnings = [
         *_of_all(good),
@@ -108,24 +119,11 @@ def merged(case: Case, round: int, parts: Sequence[Part]) -> Run:
         case.case_id,
         round,
         counters,
-        merged_histograms([run.histograms for run in runs]),
+        {name: pooled(runs, name).to_base64() for name in histograms},
         tuple(warnings),
         slices=_slices([run.slices for run in runs]),
         hosts=rows,
     )
-
-
-def merged_histograms(of_hosts: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Each histogram with the values of all hosts."""
-    names = dict.fromkeys(name for each in of_hosts for name in each)
-    found = {}
-    for name in names:
-        whole = Histogram()
-        for each in of_hosts:
-            if name in each:
-                whole.merge(Histogram.from_base64(each[name]))
-        found[name] = whole.to_base64()
-    return found
 
 
 def step_error_ns(parts: Sequence[Part]) -> int | None:
@@ -139,9 +137,14 @@ def row_of(part: Part) -> HostRun:
     """A host's row of the result."""
     run = part.run
     counters: Mapping[str, int | None] = {} if run is None else run.counters
-    latency, call, trip = (_times(run, f"{each}_ns") for each in ("latency", "call", "round_trip"))
     middle_ns = counters.get("middle_ns")
     middle_messages = counters.get("middle_messages")
+    spreads = {time: None if run is None else spread_of(run, time) for time in _TIMES}
+    times_us: dict[str, float | None] = {
+        f"{time}_{statistic}_us": None if spread is None else spread.us(statistic)
+        for time, spread in spreads.items()
+        for statistic in TIMES_OF_A_HOST
+    }
     return HostRun(
         host=part.host,
         server=part.server,
@@ -153,9 +156,6 @@ def row_of(part: Part) -> HostRun:
             if part.case.is_flat_out and middle_ns and middle_messages is not None
             else None
         ),
-        latency_p50_us=_percentile_us(latency, 50),
-        latency_p99_us=_percentile_us(latency, 99),
-        latency_max_us=None if latency is None else latency.max_ns / 1e3,
         clock_bound_ns=counters.get("clock_bound_ns"),
         step_error_ns=part.step_error_ns,
         late_start_ns=part.late_ns,
@@ -163,25 +163,8 @@ def row_of(part: Part) -> HostRun:
         failure=part.failure,
         calls=counters.get("calls"),
         calls_per_s=FORMULAS["calls_per_s"](counters),
-        call_p50_us=_percentile_us(call, 50),
-        call_p99_us=_percentile_us(call, 99),
-        call_max_us=None if call is None else call.max_ns / 1e3,
-        round_trip_p50_us=_percentile_us(trip, 50),
-        round_trip_p99_us=_percentile_us(trip, 99),
-        round_trip_max_us=None if trip is None else trip.max_ns / 1e3,
+        **times_us,
     )
-
-
-def _times(run: Run | None, name: str) -> Histogram | None:
-    """A histogram of the run; None where it has none, or an empty one."""
-    if run is None or name not in run.histograms:
-        return None
-    found = Histogram.from_base64(run.histograms[name])
-    return found if found.count else None
-
-
-def _percentile_us(times: Histogram | None, percentile: float) -> float | None:
-    return None if times is None else times.percentile_ns(percentile) / 1e3
 
 
 def _counters(of_hosts: Sequence[Mapping[str, int | None]]) -> dict[str, int | None]:

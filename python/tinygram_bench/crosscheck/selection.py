@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -34,14 +33,12 @@ class Chosen(Struct, frozen=True):
     case: Case
 
 
-def choose(
-    plan: Plan, programs: Sequence[Program] = PROGRAMS
-) -> tuple[tuple[Chosen, ...], tuple[AbsentPeer, ...]]:
+def choose(plan: Plan) -> tuple[tuple[Chosen, ...], tuple[AbsentPeer, ...]]:
     """The peers that run, and the absent ones with the reason. A plan has one workload and size."""
     workload, size = plan.cases[0].workload, plan.cases[0].message_bytes.max
     chosen: list[Chosen] = []
     absent: list[AbsentPeer] = []
-    for program in programs:
+    for program in PROGRAMS:
         reason = _missing(program, workload, size)
         if reason is not None:
             absent.append(AbsentPeer(program.name, reason))

@@ -71,18 +71,14 @@ def cores_of(where: Placement) -> tuple[int, ...]:
 
 @contextmanager
 def occupied(
-    numbers: Iterable[int],
-    tell: Callable[[str], None],
-    *,
-    waits: bool,
-    path: Path | None = None,
+    numbers: Iterable[int], tell: Callable[[str], None], *, waits: bool
 ) -> Iterator[Cores]:
     """Mark these cores as in use until the block's end.
 
     `tell` gets a message about another measurement on them; with `waits` the block begins when that
     one has ended, one waiting measurement after the other.
     """
-    cores = Cores(tuple(numbers), _opened(path or Path(os.environ.get(VARIABLE, LOCK_FILE))))
+    cores = Cores(tuple(numbers), _opened(Path(os.environ.get(VARIABLE, LOCK_FILE))))
     if cores.fd is None:
         yield cores
         return

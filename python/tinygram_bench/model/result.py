@@ -165,11 +165,15 @@ class LinkFacts(Value, frozen=True):
         return self.found_rtt_ns if self.left_rtt_ns is None else self.left_rtt_ns
 
 
+TIMES_OF_A_HOST = ("p50", "p99", "max")
+"""The statistics of a time in a `HostRun`."""
+
+
 class HostRun(Value, frozen=True):
     """A generator's part in a run of a cluster (`--cluster`), as explained in schema/properties.py.
 
     Only flat-out runs have `throughput_per_s`, only paced streams `latency_…`, only `rr` `call…`,
-    and only `echo` `round_trip…`.
+    and only `echo` `round_trip…`: TIMES_OF_A_HOST of each.
     """
 
     host: str

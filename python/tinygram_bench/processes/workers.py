@@ -177,7 +177,9 @@ class Worker:
 
     def wait_ended(self, seconds: float) -> bool:
         """Sleep until the process has ended; False when `seconds` passed before that."""
-        return _first_ended([self], seconds)
+        poll = select.poll()
+        poll.register(self.fileno(), select.POLLIN)
+        return bool(poll.poll(min(max(0.0, seconds) * 1000, _MAX_POLL_MS)))
 
     def fileno(self) -> int:
         """Readable when the process has ended (pidfd_open(2))."""
@@ -211,34 +213,6 @@ def port_of(role: str, line: bytes) -> int:
         shown = line[:100].decode(errors="replace")
         raise RunError(f"the {role} printed {shown!r}, not `listening PORT`")
     return int(port[1])
-
-
-def wait_all(workers: Sequence[Worker], seconds: float, grace_s: float = 5.0) -> None:
-    """Sleep until all workers have succeeded.
-
-    Raises RunError when one has failed, after giving the others `grace_s` together to say why they
-    fail, too; or when `seconds` have passed.
-    """
-    give_up_s = time.monotonic() + seconds
-    waiting = list(workers)
-    while waiting:
-        if not _first_ended(waiting, give_up_s - time.monotonic()):
-            roles = " and the ".join(worker.role for worker in waiting)
-            raise RunError(f"the {roles} did not finish within {seconds:g} s")
-        if any(worker.failure for worker in waiting):
-            give_up_s = time.monotonic() + grace_s
-            for worker in workers:
-                worker.wait_ended(give_up_s - time.monotonic())
-            failures = [worker.failure for worker in workers]
-            raise RunError("; ".join(failure for failure in failures if failure))
-        waiting = [worker for worker in waiting if not worker.wait_ended(0)]
-
-
-def _first_ended(workers: Sequence[Worker], seconds: float) -> bool:
-    poll = select.poll()
-    for worker in workers:
-        poll.register(worker.fileno(), select.POLLIN)
-    return bool(poll.poll(min(max(0.0, seconds) * 1000, _MAX_POLL_MS)))
 
 
 def _started(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:

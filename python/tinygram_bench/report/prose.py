@@ -51,11 +51,6 @@ def first_of(clauses: Sequence[str], most: int = MAX_NAMED) -> str:
     return "; ".join(clauses[:most]) + (f"; and {more} more" if more > 0 else "")
 
 
-def writes_in_words(count: int | None) -> str:
-    """`one write`, `2 writes`"""
-    return "one write" if count == 1 else f"{count} writes"
-
-
 def confidence(rounds: int, looks: int = 1) -> str:
     """`98.4% confidence from 7 rounds`; `looks`: at how many looks the plan may end."""
     return f"{confidence_of(rounds, looks):.1%} confidence from {rounds} rounds"

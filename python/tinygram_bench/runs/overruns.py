@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from msgspec.structs import replace
 
 from tinygram_bench._native import Histogram
-from tinygram_bench.model.result import Run, Warning
+from tinygram_bench.model.result import EVERY_FIGURE, Run, Warning
 from tinygram_bench.runs.slice_figures import LATE_US
 from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.statistics.recurring import FELL_BEHIND
@@ -27,17 +27,6 @@ _MOST_ENTERED = 0.1
 _MOST_OVERRUN = 0.1
 """Share of the slices that may reach into the next case's before a warning tells of it."""
 
-EVERY_FIGURE = (
-    "latency",
-    "queueing",
-    "throughput",
-    "call",
-    "round_trip",
-    "start_delay",
-    "cpu",
-    "last",
-)
-"""The beginnings of the names of all figures that are compared."""
 _MOST_OF_A_CORE = 0.1
 """The share of a core that an end may use in others' slices before its case is not compared."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 
 from tinygram_bench.model.result import Warning
-from tinygram_bench.runs.slices import Used
+from tinygram_bench.runs.slices import Slices, Used
 
 LATE_US = "late_us"
 """In a run's `slices`: how long after the end of each slice its last message came."""
@@ -55,6 +55,24 @@ def _percentile_us(values_ns: Sequence[int], per_mille: int) -> float:
 def late_us(late_ns: Sequence[int]) -> dict[str, Values]:
     """`late_us` of each slice; 0 where the last message came before its end."""
     return {LATE_US: tuple(max(0, each) / 1e3 for each in late_ns)}
+
+
+def late_after_us(last_ns: Sequence[int], start_ns: int, slices: Slices) -> dict[str, Values]:
+    """The same by when each slice's last message came; the first cycle begins at `start_ns`."""
+    return late_us(
+        [
+            last - (start_ns + begin_ns + slices.slice_ns)
+            for last, begin_ns in zip(last_ns, slices.begins_ns, strict=True)
+        ]
+    )
+
+
+def cpu_us_of_one(used: Used, counts: Sequence[int]) -> Values:
+    """The CPU time of each slice for one of what it had; None where that is none, or not known."""
+    return tuple(
+        None if used_ns is None or not count else used_ns / 1e3 / count
+        for used_ns, count in zip(used.by_whole_slice, counts, strict=True)
+    )
 
 
 def counters_of(used: Used) -> dict[str, int | None]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import LinkFacts, Result, Run
 from tinygram_bench.statistics.figures.counters import Number
+from tinygram_bench.statistics.figures.spreads import pooled
 from tinygram_bench.statistics.link_warnings import LINK_FAULTS, UNASKED
 from tinygram_bench.statistics.workloads.loads import alternates
 
@@ -60,10 +60,7 @@ def links_of(result: Result) -> tuple[LinkSummary, ...]:
 
 def _summary(name: str, runs: list[Run]) -> LinkSummary:
     facts = [run.link for run in runs if run.link is not None]
-    late = Histogram()
-    for run in runs:
-        if "link_lateness_ns" in run.histograms:
-            late.merge(Histogram.from_base64(run.histograms["link_lateness_ns"]))
+    late = pooled(runs, "link_lateness_ns")
     p50, p99 = (late.percentile_ns(each) / 1e3 if late.count else None for each in _PERCENTILES)
     packets = _counted(runs, "_packets")
     found = sorted(ns for each in facts if (ns := each.measured_rtt_ns) is not None)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from tinygram_bench.links.spec import LOOPBACK
 from tinygram_bench.model.result import Case, Result
 from tinygram_bench.model.units import format_duration_ns
+from tinygram_bench.report.exports.markdown import table_lines
 from tinygram_bench.report.numbers import ratio_interval, span
 from tinygram_bench.report.prose import joined
 from tinygram_bench.report.table import Column, Pen, Shown, Table, table_of
@@ -71,15 +72,7 @@ def page(result: Result, trusted: Trusted) -> str:
         *(f"- {line}" for line in _answer(trusted)),
     ]
     for table in _tables(trusted):
-        headers = [column.name for column in table.columns]
-        lines += [
-            "",
-            f"## {table.title}",
-            "",
-            f"| {' | '.join(headers)} |",
-            "|---" * len(headers) + "|",
-        ]
-        lines += [f"| {' | '.join(row.cells)} |" for row in table.rows]
+        lines += ["", f"## {table.title}", "", *table_lines(table)]
     return "\n".join(lines) + "\n"
 
 

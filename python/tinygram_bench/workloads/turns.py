@@ -1,4 +1,4 @@
-"""What loads have by default: slices, where their time allows it, and when messages are due."""
+"""What loads have by default: a warm-up, slices where their time allows them, and due times."""
 
 from __future__ import annotations
 
@@ -54,6 +54,11 @@ def paced_name(rate_per_s: float, arrival: str) -> str:
     """The part of a case's id that says when its messages are due: the exact rate, and how."""
     shown = str(int(rate_per_s)) if rate_per_s.is_integer() else repr(rate_per_s)
     return f"{shown}-per-s-{arrival}"
+
+
+def warm_up_messages(message_bytes: int, least: int = 1) -> int:
+    """How many messages precede the measured ones: 1,024, or 4 MiB of them, or `least` if more."""
+    return max(least, min(1_024, (4 << 20) // message_bytes))
 
 
 def messages_ns(message_ns: float) -> int:

@@ -13,12 +13,11 @@ import pytest
 from tests.support.command import Command, Done, Refused, run_once
 from tests.support.foreign_servers import Treat, peer, received
 
-from tinygram_bench._native import CallBook, Histogram
+from tinygram_bench._native import CallBook, CallLog, Histogram
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.runs.slices import Slices
 from tinygram_bench.statistics.workloads.loads import Load, load_name
 from tinygram_bench.workloads.rr.calling import RUNTIMES, Tally
-from tinygram_bench.workloads.rr.calling.at_a_rate import CallLog, record
 from tinygram_bench.workloads.rr.calling.threads_callers import _begins
 from tinygram_bench.workloads.rr.cases import CONNECTIONS, RrOptions, plan_rr
 from tinygram_bench.workloads.rr.order import CallTimes, Span, Start
@@ -268,18 +267,17 @@ def test_the_processes_of_a_case_share_its_calls() -> None:
 def test_a_call_counts_from_when_it_was_due_and_time_between_slices_does_not_pass() -> None:
     slices = Slices((0, 4_000), 100, 20, over_ns=9_000)
     start = Start.in_slices(1_000, slices)
-    log = CallLog()
+    log = CallLog(is_at_a_rate=True)
 
     def made(span: int, due_ns: int, called_ns: int, ended_ns: int) -> None:
-        log.note(span, due_ns, CallTimes(called_ns, called_ns, ended_ns))
+        log.note(span, CallTimes(called_ns, called_ns, ended_ns), due_ns)
 
     made(0, 20, 1_020, 1_025)  # It was due as the slice settled, and is not measured.
     made(0, 30, 1_031, 1_040)
     made(1, 90, 5_001, 5_006)  # It was due 10 ns before the first slice ended.
     made(1, 150, 5_050, 5_057)
-    log.not_begun_ns = [60, 180]
-    tally = Tally()
-    record(tally, start, [log])
+    log.end([60, 180])
+    tally = Tally.of_logs([log], start)
     assert [each.calls_ns for each in tally.slices] == [[10, 16, 140], [7, 20]]
     # They used the CPU in the slices in which they were made.
     assert [(each.calls, each.last_ns) for each in tally.slices] == [(2, 1_040), (2, 5_057)]
@@ -287,17 +285,6 @@ def test_a_call_counts_from_when_it_was_due_and_time_between_slices_does_not_pas
     assert tally.call_time_ns == 5 + 9 + 5 + 7
     # It was there in both slices, all the time.
     assert tally.callers_time_ns == 200
-
-
-def test_alone_the_span_is_all_of_the_time() -> None:
-    start = Start((Span(1_000, 2_000),))
-    log = CallLog()
-    log.note(0, 10, CallTimes(1_015, 1_017, 1_030))
-    log.not_begun_ns = [900]
-    tally = Tally()
-    record(tally, start, [log])
-    assert (tally.call.count, tally.call.max_ns, tally.slices) == (2, 100, [])
-    assert (tally.start_delay.min_ns, tally.call_time_ns) == (5, 13)
 
 
 def test_after_the_last_slice_no_call_is_begun() -> None:

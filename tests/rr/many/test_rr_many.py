@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from tests.support.command import Done, Refused, run_once
 
+from tinygram_bench._native import CallLog
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.statistics.workloads.rr import compared_pairs
 from tinygram_bench.workloads.rr.calling import ON_MANY, Tally
 from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
-from tinygram_bench.workloads.rr.order import CallTimes, Span
+from tinygram_bench.workloads.rr.order import CallTimes, Span, Start
 from tinygram_bench.workloads.rr.withheld import REQUESTS
 
 CONNECTIONS = 300
@@ -141,9 +142,10 @@ def test_a_kernel_without_io_uring_has_a_row_that_says_so(monkeypatch: pytest.Mo
 
 
 def test_slices_of_thousands_of_callers_are_summed_up_in_one_list() -> None:
-    tally = Tally()
-    span = Span(start_ns=0, end_ns=1_000, settled_ns=100)
-    tally.record_slices([(span, 0, [CallTimes(200, 200, 300)])] for _ in range(3_000))
+    logs = [CallLog() for _ in range(3_000)]
+    for log in logs:
+        log.note(0, CallTimes(200, 200, 300))
+    tally = Tally.of_logs(logs, Start((Span(start_ns=0, end_ns=1_000, settled_ns=100),)))
     [found] = tally.slices
     assert (found.calls, len(found.calls_ns), found.callers_time_ns) == (3_000, 3_000, 300_000)
     assert tally.calls == tally.call.count == 3_000

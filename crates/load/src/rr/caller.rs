@@ -2,11 +2,12 @@
 
 use super::{
     error::CallError,
-    options::{CallOptions, Connections, Span},
+    options::{CallOptions, Connections},
     tally::{Called, Stay, Tally},
 };
 use crate::{
     messages::CallContent,
+    schedule::Span,
     socket::{connect, has_readable, receive_some, send_all, unconnected},
 };
 use std::{

@@ -6,11 +6,15 @@ use super::{
     caller::Caller,
     error::CallError,
     many::Many,
-    options::{CallOptions, Connections, Span},
+    options::{CallOptions, Connections},
     pipeline::Pipeline,
     tally::Tally,
 };
-use crate::{messages::CallContent, process::set_exact_timers, schedule::Agenda};
+use crate::{
+    messages::CallContent,
+    process::set_exact_timers,
+    schedule::{Agenda, Span},
+};
 use std::{
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,

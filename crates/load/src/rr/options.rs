@@ -1,9 +1,6 @@
 //! Callers: how many, on which connections, and when.
 
-use crate::{
-    schedule::{Book, LATE_NS},
-    socket::admission::Admission,
-};
+use crate::{schedule::Span, socket::admission::Admission};
 use std::net::SocketAddr;
 use tinygram_net::clock::monotonic_ns;
 
@@ -47,21 +44,6 @@ pub struct CallOptions {
     pub admission: Admission,
 }
 
-/// When callers call. A call that has begun is finished, whatever the time.
-#[derive(Clone, Copy, Debug)]
-pub struct Span {
-    /// Not before.
-    pub start_ns: u64,
-    /// No call begins after it.
-    pub end_ns: u64,
-    /// Calls of each caller at most; of callers that share a connection, so many times their number.
-    pub calls: Option<u64>,
-    /// If it is a slice: calls that begin from this time on are measured.
-    pub settled_ns: Option<u64>,
-    /// How much of the case's own time is over at its start: that time stands still between slices.
-    pub own_ns: u64,
-}
-
 impl Span {
     /// All time from now on.
     pub fn always() -> Self {
@@ -72,33 +54,6 @@ impl Span {
             settled_ns: None,
             own_ns: 0,
         }
-    }
-
-    /// When a moment of the case's own time comes, CLOCK_MONOTONIC. For a moment of an earlier slice it is
-    /// before the start, by as much as the case has had of its own time since.
-    pub fn at_ns(&self, own_ns: u64) -> u64 {
-        (self.start_ns + own_ns).saturating_sub(self.own_ns)
-    }
-
-    /// The case's own time at `at_ns`, or at the end if that comes before.
-    pub fn own_at_ns(&self, at_ns: u64) -> u64 {
-        self.own_ns + at_ns.min(self.end_ns).saturating_sub(self.start_ns)
-    }
-
-    /// Whether a call that has come due may still be begun at `at_ns`; in an empty span none may.
-    pub fn is_open_at(&self, at_ns: u64) -> bool {
-        self.start_ns < self.end_ns && at_ns < self.end_ns.saturating_add(LATE_NS)
-    }
-
-    /// When the next call of a book comes due; `None`: in this span no other does.
-    pub fn next_due_at_ns(&self, book: &Book) -> Option<u64> {
-        let due_at_ns = self.at_ns(book.next_due_ns()?);
-        (due_at_ns <= self.end_ns).then_some(due_at_ns)
-    }
-
-    /// The case's own time at the end.
-    pub fn own_end_ns(&self) -> u64 {
-        self.own_ns + (self.end_ns - self.start_ns)
     }
 
     /// Whether a call that began then is measured.

@@ -7,12 +7,12 @@
 use super::{
     caller::{connected, part_of},
     error::CallError,
-    options::{CallOptions, Span},
+    options::CallOptions,
     tally::{Called, Tally},
 };
 use crate::{
     messages::CallContent,
-    schedule::{Agenda, Book},
+    schedule::{Agenda, Book, Span},
     socket::{receive_now, wait_ready},
 };
 use std::{

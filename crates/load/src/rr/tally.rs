@@ -1,6 +1,6 @@
 //! The tally of callers: how long calls and connecting took.
 
-use super::options::Span;
+use crate::schedule::{Span, StartDelays};
 use tinygram_core::Histogram;
 
 /// The tally of a slice.
@@ -24,17 +24,13 @@ pub struct Tally {
     /// From the first write of a request to the last byte of its reply; at a rate, from when the call was
     /// due.
     pub call: Histogram,
-    /// At a rate, from when a call was due until its caller began to connect for it, or to send.
-    pub start_delay: Histogram,
+    /// At a rate, from when a call was due until its caller began to connect for it, or to send; `call` has
+    /// how long those had waited that nobody began.
+    pub start_delays: StartDelays,
     /// From connect(2) to its end, also of connections that were made before the start.
     pub connect: Histogram,
     /// The sum of the measured calls' times, each from its first write.
     pub call_time_ns: u64,
-    /// At a rate, calls that were due and that nobody could begin in time: `call` has how long each of
-    /// them had waited at the end.
-    pub calls_not_begun: u64,
-    /// How long the first of these had been due at the end, in the case's own time.
-    pub behind_ns: u64,
     /// The sum of the times that callers spent connecting since the start.
     pub connect_time_ns: u64,
     /// The sum of each caller's time from the start to the end of its last call.
@@ -85,41 +81,25 @@ impl Tally {
             slice.last_ns = slice.last_ns.max(called.ended_ns);
             slice.calls += 1;
         }
-        self.record_due(
-            spans,
-            due_ns,
-            called.called_ns.saturating_sub(due_at_ns),
-            called.ended_ns.saturating_sub(due_at_ns),
-        );
+        let delay_ns = called.called_ns.saturating_sub(due_at_ns);
+        let slice = self.start_delays.record(spans, due_ns, delay_ns);
+        self.record_due(slice, called.ended_ns.saturating_sub(due_at_ns));
     }
 
     /// Record a call that was due at `due_ns` of the case's own time, and that nobody had begun when the
     /// last span was over: it would have taken longer than it had waited by then.
     pub fn record_not_begun(&mut self, spans: &[Span], due_ns: u64) {
-        let over_ns = spans.last().map_or(0, Span::own_end_ns);
-        let waited_ns = over_ns.saturating_sub(due_ns);
-        self.calls_not_begun += 1;
-        self.behind_ns = self.behind_ns.max(waited_ns);
-        self.record_due(spans, due_ns, waited_ns, waited_ns);
+        let (waited_ns, slice) = self.start_delays.record_not_begun(spans, due_ns);
+        self.record_due(slice, waited_ns);
     }
 
-    fn record_due(&mut self, spans: &[Span], due_ns: u64, start_delay_ns: u64, took_ns: u64) {
-        // A moment at the edge of two slices belongs to the first.
-        let index = spans
-            .partition_point(|span| span.own_ns < due_ns)
-            .saturating_sub(1);
-        let Some(span) = spans.get(index) else {
+    /// Record the time of a call that is measured in this span; `None`: in none.
+    fn record_due(&mut self, span: Option<usize>, took_ns: u64) {
+        let Some(number) = span else {
             return;
         };
-        if span
-            .settled_ns
-            .is_some_and(|settled_ns| span.at_ns(due_ns) <= settled_ns)
-        {
-            return;
-        }
         self.call.record(took_ns);
-        self.start_delay.record(start_delay_ns);
-        if let Some(slice) = self.slices.get_mut(index) {
+        if let Some(slice) = self.slices.get_mut(number) {
             slice.calls_ns.push(took_ns);
         }
     }
@@ -142,11 +122,9 @@ impl Tally {
     pub fn merge(&mut self, other: &Self) {
         self.calls += other.calls;
         self.call.merge(&other.call);
-        self.start_delay.merge(&other.start_delay);
+        self.start_delays.merge(&other.start_delays);
         self.connect.merge(&other.connect);
         self.call_time_ns += other.call_time_ns;
-        self.calls_not_begun += other.calls_not_begun;
-        self.behind_ns = self.behind_ns.max(other.behind_ns);
         self.connect_time_ns += other.connect_time_ns;
         self.callers_time_ns += other.callers_time_ns;
         self.last_ns = self.last_ns.max(other.last_ns);
@@ -161,12 +139,14 @@ impl Tally {
     }
 }
 
-/// When a call began: to connect, where each request has a connection of its own, and to send; and
-/// when its reply was whole.
+/// The times of a call, CLOCK_MONOTONIC.
 #[derive(Clone, Copy, Debug)]
 pub struct Called {
+    /// When it began to connect, where each request has a connection of its own, or to send.
     pub called_ns: u64,
+    /// When it began to send.
     pub begun_ns: u64,
+    /// When its reply was whole.
     pub ended_ns: u64,
 }
 
@@ -273,10 +253,8 @@ mod tests {
         // They used the CPU in the slices in which they were made.
         assert_eq!([tally.slices[0].calls, tally.slices[1].calls], [2, 2]);
         assert_eq!((tally.calls, tally.call_time_ns), (4, 5 + 9 + 5 + 7));
-        assert_eq!(
-            (tally.start_delay.count(), tally.start_delay.max_ns()),
-            (3, 11)
-        );
+        let delays = &tally.start_delays.times;
+        assert_eq!((delays.count(), delays.max_ns()), (3, 11));
     }
 
     #[test]
@@ -291,8 +269,9 @@ mod tests {
         // The second of them was due as its slice settled.
         assert_eq!(tally.slices[0].calls_ns, [140]);
         assert_eq!(tally.slices[1].calls_ns, [20]);
-        assert_eq!((tally.calls, tally.calls_not_begun), (0, 3));
-        assert_eq!(tally.behind_ns, 140);
+        let delays = &tally.start_delays;
+        assert_eq!((tally.calls, delays.not_begun), (0, 3));
+        assert_eq!(delays.behind_ns, 140);
     }
 
     #[test]

@@ -1,14 +1,17 @@
 //! When messages are due, without I/O: `agenda` has the calls of several callers, `onoff` loads that come
-//! and go, `slices` the turns of cases, and `optimum` the cost of the best batching of a known schedule.
+//! and go, `slices` the turns of cases, `spans` when what is due may be begun and how late it was, and `optimum`
+//! the cost of the best batching of a known schedule.
 
 mod agenda;
 mod onoff;
 mod optimum;
 mod slices;
+mod spans;
 
 pub use agenda::{Agenda, Book, LATE_NS};
 pub use optimum::{Optimum, offline_optimum};
 pub use slices::{Slices, SlicesError};
+pub use spans::{Span, StartDelays};
 
 use crate::generator::Generator;
 use thiserror::Error;

@@ -43,39 +43,13 @@ impl Slices {
         self.begins_ns.len()
     }
 
-    /// The slice in which a moment of the case's own time lies, from 0. A slice's end belongs to the
-    /// slice, and moments after the last slice belong to that.
-    pub fn slice_of(&self, own_ns: u64) -> usize {
-        let slice = own_ns.saturating_sub(1) / self.slice_ns;
-        (slice as usize).min(self.count() - 1)
-    }
-
-    /// How far into its slice a moment of the case's own time is, in nanoseconds.
-    pub fn into_slice_ns(&self, own_ns: u64) -> u64 {
-        (own_ns - self.slice_of(own_ns) as u64 * self.slice_ns).min(self.slice_ns)
-    }
-
-    /// When a moment of the case's own time comes, in nanoseconds after the start.
+    /// When a moment of the case's own time comes, in nanoseconds after the start. A slice's end belongs to
+    /// the slice, and moments after the last slice belong to that.
     pub fn at_ns(&self, own_ns: u64) -> u64 {
-        self.begins_ns[self.slice_of(own_ns)] + self.into_slice_ns(own_ns)
-    }
-
-    /// How much of the case's own time is over `at_ns` after the start, as seen from a slice: before that
-    /// slice what was over at its begin, and after it what is over at its end.
-    pub fn own_ns_in(&self, slice: usize, at_ns: u64) -> u64 {
-        let into_ns = at_ns.saturating_sub(self.begins_ns[slice]);
-        slice as u64 * self.slice_ns + into_ns.min(self.slice_ns)
-    }
-
-    /// When a moment of the case's own time comes, in nanoseconds after the start, as seen from a slice: a
-    /// moment of an earlier slice is before its begin, by as much as the case has had of its own time since.
-    pub fn at_ns_in(&self, slice: usize, own_ns: u64) -> u64 {
-        (self.begins_ns[slice] + own_ns) - slice as u64 * self.slice_ns
-    }
-
-    /// How much of the case's own time is over after its last slice.
-    pub fn own_end_ns(&self) -> u64 {
-        self.count() as u64 * self.slice_ns
+        let slice = own_ns.saturating_sub(1) / self.slice_ns;
+        let slice = slice.min(self.count() as u64 - 1);
+        let into_ns = own_ns - slice * self.slice_ns;
+        self.begins_ns[slice as usize] + into_ns.min(self.slice_ns)
     }
 
     /// When a slice begins, in nanoseconds after the start.
@@ -119,21 +93,6 @@ mod tests {
         let slices = Slices::new(vec![100, 500, 1_000], 50).unwrap();
         let at = [0, 1, 50, 51, 100, 101, 150, 151, 9_999].map(|own_ns| slices.at_ns(own_ns));
         assert_eq!(at, [100, 101, 150, 501, 550, 1_001, 1_050, 1_050, 1_050]);
-        assert_eq!(
-            [50, 51, 151].map(|own_ns| slices.slice_of(own_ns)),
-            [0, 1, 2]
-        );
-    }
-
-    #[test]
-    fn a_slice_sees_own_time_without_the_time_between() {
-        let slices = Slices::new(vec![100, 500, 1_000], 50).unwrap();
-        let own = [0, 500, 520, 550, 9_999].map(|at_ns| slices.own_ns_in(1, at_ns));
-        assert_eq!(own, [50, 50, 70, 100, 100]);
-        // Due 10 before the end of the first slice, and 30 into the third one.
-        let at = [40, 70, 130].map(|own_ns| slices.at_ns_in(1, own_ns));
-        assert_eq!(at, [490, 520, 580]);
-        assert_eq!((slices.at_ns_in(2, 0), slices.own_end_ns()), (900, 150));
     }
 
     #[test]

@@ -3,10 +3,7 @@
 use super::{SpanValues, span_of, value_error};
 use crate::stream::pacer::schedule;
 use pyo3::prelude::*;
-use tinygram_load::{
-    rr::Span,
-    schedule::{Agenda, Book, LATE_NS},
-};
+use tinygram_load::schedule::{Agenda, Book, LATE_NS, Span};
 use tinygram_net::clock::monotonic_ns;
 
 #[pyclass(module = "tinygram_bench._native")]

@@ -1,8 +1,10 @@
 //! Both native sides of the bench's `rr`, and the checks of its Python sides.
 
 mod call_book;
+mod call_log;
 
 pub use call_book::CallBook;
+pub use call_log::CallLog;
 
 use crate::{
     address::ip_of,
@@ -19,11 +21,13 @@ use std::{net::SocketAddr, os::fd::RawFd};
 use tinygram_load::{
     messages::{CallContent as Content, RequestReader as Reader},
     rr as native,
-    schedule::Agenda,
+    schedule::{Agenda, Span},
 };
 
 type Counters = Vec<(&'static str, u64)>;
 type Histograms = Vec<(&'static str, Histogram)>;
+/// The fields of `Tally`: counters, histograms and slices.
+type TallyValues = (Counters, Histograms, Vec<SliceValues>);
 
 fn value_error(error: impl ToString) -> PyErr {
     PyValueError::new_err(error.to_string())
@@ -192,9 +196,9 @@ type SliceValues = (Vec<u64>, u64, u64, u64);
 /// own time at its start.
 type SpanValues = (u64, Option<u64>, u64, Option<u64>, u64);
 
-fn span_of(values: SpanValues) -> native::Span {
+fn span_of(values: SpanValues) -> Span {
     let (start_ns, settled_ns, end_ns, calls, own_ns) = values;
-    native::Span {
+    Span {
         start_ns,
         end_ns,
         calls,
@@ -281,15 +285,11 @@ impl RrCallers {
         self.agenda = Some(book.agenda());
     }
 
-    fn run(
-        &mut self,
-        py: Python<'_>,
-        spans: Vec<SpanValues>,
-    ) -> PyResult<(Counters, Histograms, Vec<SliceValues>)> {
+    fn run(&mut self, py: Python<'_>, spans: Vec<SpanValues>) -> PyResult<TallyValues> {
         let Some(inner) = self.inner.take() else {
             return Err(PyRuntimeError::new_err("callers run once"));
         };
-        let spans: Vec<native::Span> = spans.into_iter().map(span_of).collect();
+        let spans: Vec<Span> = spans.into_iter().map(span_of).collect();
         let agenda = self.agenda.take();
         let tally = py
             .detach(|| match agenda {
@@ -297,37 +297,39 @@ impl RrCallers {
                 Some(agenda) => inner.run_at_a_rate(&spans, agenda),
             })
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
-        let counters = vec![
-            ("calls", tally.calls),
-            ("call_time_ns", tally.call_time_ns),
-            ("connect_time_ns", tally.connect_time_ns),
-            ("callers_time_ns", tally.callers_time_ns),
-            ("last_ns", tally.last_ns),
-            ("calls_not_begun", tally.calls_not_begun),
-            ("behind_ns", tally.behind_ns),
-        ];
-        let histograms = [
-            ("call", tally.call),
-            ("connect", tally.connect),
-            ("start_delay", tally.start_delay),
-        ];
-        let slices = tally.slices.into_iter();
-        Ok((
-            counters,
-            histograms
-                .into_iter()
-                .map(|(name, inner)| (name, Histogram { inner }))
-                .collect(),
-            slices
-                .map(|slice| {
-                    (
-                        slice.calls_ns,
-                        slice.callers_time_ns,
-                        slice.last_ns,
-                        slice.calls,
-                    )
-                })
-                .collect(),
-        ))
+        Ok(tally_values(tally))
     }
+}
+
+fn tally_values(tally: native::Tally) -> TallyValues {
+    let counters = vec![
+        ("calls", tally.calls),
+        ("call_time_ns", tally.call_time_ns),
+        ("connect_time_ns", tally.connect_time_ns),
+        ("callers_time_ns", tally.callers_time_ns),
+        ("last_ns", tally.last_ns),
+        ("calls_not_begun", tally.start_delays.not_begun),
+        ("behind_ns", tally.start_delays.behind_ns),
+    ];
+    let histograms = [
+        ("call", tally.call),
+        ("connect", tally.connect),
+        ("start_delay", tally.start_delays.times),
+    ];
+    let slices = tally.slices.into_iter().map(|slice| {
+        (
+            slice.calls_ns,
+            slice.callers_time_ns,
+            slice.last_ns,
+            slice.calls,
+        )
+    });
+    (
+        counters,
+        histograms
+            .into_iter()
+            .map(|(name, inner)| (name, Histogram { inner }))
+            .collect(),
+        slices.collect(),
+    )
 }

@@ -10,20 +10,14 @@ import typer
 
 from tinygram_bench.cli import quantities, stored
 from tinygram_bench.cli.bounds import one_of
+from tinygram_bench.cli.comparing import checked_comparison, gated
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.terminal import console
 from tinygram_bench.model.errors import UsageError
-from tinygram_bench.model.result import Result
-from tinygram_bench.report.comparing import fails_told, said, write_comparison
-from tinygram_bench.report.prose import first_of, listed
+from tinygram_bench.report.comparing import write_comparison
 from tinygram_bench.report.table import Pen
 from tinygram_bench.statistics.changes.change import Passed
-from tinygram_bench.statistics.changes.comparison import (
-    KINDS,
-    Comparison,
-    Gate,
-    compare_results,
-)
+from tinygram_bench.statistics.changes.comparison import KINDS, Gate
 
 _CODES: Mapping[Passed, ExitCode] = {
     "passes": ExitCode.OK,
@@ -82,64 +76,3 @@ def compare(
         elif code != ExitCode.OK:
             Pen(console()).list(told)
     return code
-
-
-def checked_comparison(
-    before: str, earlier: Result, after: str, later: Result, gate: Gate, *, is_anyway: bool
-) -> Comparison:
-    """Compare two results, named `before` and `after`, in what the gate looks at.
-
-    Raises UsageError where they are not comparable.
-    """
-    comparison = compare_results(earlier, later, gate)
-    if not comparison.common:
-        names = listed(comparison.only_before) if comparison.only_before else "none"
-        raise UsageError(
-            f"{before} and {after} have no case in common: the first has {names}, the second "
-            f"{listed(comparison.only_after) if comparison.only_after else 'none'}; measure both "
-            "with the same options, for example by `tinygram rerun`"
-        )
-    if comparison.hindrances and not is_anyway:
-        raise UsageError(
-            f"{before} and {after} are not comparable: "
-            f"{first_of([str(each) for each in comparison.hindrances], most=12)}; measure both on "
-            "the same host, or hosts, in the same manner, or compare them with --anyway"
-        )
-    if not comparison.changes and not comparison.failing:
-        raise UsageError(
-            f"{before} and {after} have no finished run with a figure to compare "
-            f"(--gate {gate}): measure again"
-        )
-    return comparison
-
-
-def gated(
-    comparison: Comparison, gate: Gate, fail_above: float | None
-) -> tuple[Passed | None, tuple[str, ...]]:
-    """What the gate says of the comparison, and in sentences; nothing where none was asked for.
-
-    `fail_above`: the share by which a figure may be worse; None: no gate was asked for.
-    """
-    if fail_above is None:
-        return None, ()
-    found = comparison.gated(gate, fail_above)
-    limit = f"{100 * fail_above:g}%"
-    if comparison.failing:
-        # A way that no longer works is worse by any measure.
-        clauses = first_of([fails_told(each, comparison.names) for each in comparison.failing])
-        return "fails", (f"Shown to be worse by more than {limit}: {clauses}.",)
-    if found["fails"]:
-        clauses = first_of([said(each, comparison.names) for each in found["fails"]])
-        return "fails", (f"Shown to be worse by more than {limit}: {clauses}.",)
-    if comparison.only_before:
-        names = listed(comparison.only_before)
-        return "cannot_say", (f"It cannot be said of cases that are gone: {names}.",)
-    unknown, passed = len(found["cannot_say"]), len(found["passes"])
-    if unknown:
-        clauses = first_of([said(each, comparison.names) for each in found["cannot_say"]])
-        told = (
-            f"No figure is shown to be worse by more than {limit}, but of {unknown} of "
-            f"{unknown + passed} it cannot be said: {clauses}."
-        )
-        return "cannot_say", (told,)
-    return "passes", (f"No figure is worse by more than {limit}.",)

@@ -76,7 +76,7 @@ def sizes(
         ),
     ] = False,
     published: options.Published = False,
-    sweep: Annotated[list[str] | None, sweep_option(*_SWEPT)] = None,
+    sweep: Annotated[list[str] | None, sweep_option(_SWEPT)] = None,
     rounds: options.Rounds = 7,
     seed: options.Seed = 1,
     json: Annotated[Path | None, options.result_file("sizes")] = None,
@@ -102,7 +102,7 @@ def sizes(
     far = options.far_end(server)
     if far is not None:
         server = None
-    swept = asked_sweep(sweep, _SWEPT, never_with={"--server": server}, set_by_sweep={})
+    swept = asked_sweep(sweep, never_with={"--server": server}, set_by_sweep={}, known=_SWEPT)
     for each in strategy or []:
         one_of("--strategy", each, STRATEGIES)
     for each in runtime or []:

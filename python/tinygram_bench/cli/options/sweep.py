@@ -45,6 +45,7 @@ _READ: Mapping[Parameter, Callable[[str], float]] = {
     "size": parse_bytes,
     "rtt": parse_duration_ns,
 }
+EVERY_PARAMETER = tuple(_READ)
 _EXAMPLES: Mapping[Parameter, str] = {
     "rate": "rate=1k..500k",
     "hold": "hold=1us..10ms",
@@ -67,7 +68,7 @@ LimitOption = Annotated[
 ]
 
 
-def sweep_option(*known: Parameter) -> Any:
+def sweep_option(known: Sequence[Parameter] = EVERY_PARAMETER) -> Any:
     """The option `--sweep` of a command that can sweep these parameters."""
     return typer.Option(
         "--sweep",
@@ -133,20 +134,20 @@ def planned_at(
 
 def asked_sweep(
     texts: Sequence[str] | None,
-    known: Sequence[Parameter],
     *,
     never_with: Mapping[str, object],
     set_by_sweep: Mapping[Parameter, Mapping[str, object]],
+    known: Sequence[Parameter] = EVERY_PARAMETER,
     limit: str | None = None,
     limited: str = "latency",
     is_paced: bool = False,
 ) -> AskedSweep | None:
     """The sweep that was asked for; None where there is none. Raises UsageError.
 
-    `known`: the parameters that the command has. `never_with`: options that no sweep goes with, and
-    whether they are given; `set_by_sweep`: the same for options that the sweep of a parameter sets
-    itself. `limit`: the value of `--limit`, for a percentile of the time that is called `limited`.
-    `is_paced`: whether messages have a rate even where the sweep is not one of rates.
+    `never_with`: options that no sweep goes with, and whether they are given; `set_by_sweep`: the
+    same for options that the sweep of a parameter sets itself. `known`: the parameters that the
+    command has. `limit`: the value of `--limit`, for a percentile of the time that is called
+    `limited`. `is_paced`: whether messages have a rate even where the sweep is not one of rates.
     """
     if not texts:
         if limit is not None:
@@ -214,11 +215,12 @@ def _read(text: str, known: Sequence[Parameter]) -> AskedSweep:
     if not equals or (parameter is None and not dots):
         raise UsageError(
             f"--sweep {text!r} is not PARAMETER=LOW..HIGH: for example --sweep "
-            f"{_EXAMPLES[known[0] if known else 'rate']}"
+            f"{_EXAMPLES[known[0]]}"
         )
     if parameter is None or parameter not in known:
-        there = f"sweeps {', '.join(known)}" if known else "has nothing to sweep"
-        raise UsageError(f"--sweep {text!r}: this command has no {name.strip()!r}; it {there}")
+        raise UsageError(
+            f"--sweep {text!r}: this command has no {name.strip()!r}; it sweeps {', '.join(known)}"
+        )
     if not (dots and low_text.strip() and high_text.strip()):
         raise UsageError(
             f"--sweep {text!r} is no range: write the lowest and the highest value, for example "

@@ -128,9 +128,9 @@ def series_colour(series: Sequence[Series], of: str = "way") -> alt.Color:
     return alt.Color(f"{of}:N", title=None, scale=alt.Scale(domain=labels, range=colours))
 
 
-def series_dash(series: Sequence[Series], of: str = "way") -> alt.StrokeDash:
+def series_dash(series: Sequence[Series]) -> alt.StrokeDash:
     labels, dashes = [each.label for each in series], [list(each.dash) for each in series]
-    return alt.StrokeDash(f"{of}:N", title=None, scale=alt.Scale(domain=labels, range=dashes))
+    return alt.StrokeDash("way:N", title=None, scale=alt.Scale(domain=labels, range=dashes))
 
 
 def tooltips(columns: Mapping[str, str], *texts: str) -> list[alt.Tooltip]:

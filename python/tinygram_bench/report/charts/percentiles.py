@@ -28,7 +28,6 @@ from tinygram_bench.report.charts.ways import (
     clock_of,
     fields_of,
     named,
-    pooled,
     series_in,
     series_in_turn,
     series_of,
@@ -37,6 +36,7 @@ from tinygram_bench.report.charts.ways import (
 )
 from tinygram_bench.statistics.figures.runs import MIN_SAMPLES_BEYOND
 from tinygram_bench.statistics.figures.samples import good_runs
+from tinygram_bench.statistics.figures.spreads import pooled
 from tinygram_bench.statistics.one_way import bound_us, is_of_two_clocks, least_known_us
 from tinygram_bench.statistics.sizes_fits import fits_of
 from tinygram_bench.statistics.workloads import WORKLOADS
@@ -92,7 +92,7 @@ def connect_charts(result: Result) -> Iterator[Chart]:
         entrant.label: [entrant.summary]
         for field in fields_of(result)
         for entrant in field.entrants
-        if entrant.case.workload == "rr"
+        if "connect" in WORKLOADS[entrant.case.workload].histograms
     }
     fits = {}
     for fit in fits_of(result.plan, result.runs):

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from tinygram_bench._native import Histogram
-from tinygram_bench.model.result import Case, Result, Run, Summary
+from tinygram_bench.model.result import Case, Result, Summary
 from tinygram_bench.report.charts.chart import CLOCK_US, COLOURS, DASHES, GREY, Row, Series
 from tinygram_bench.report.loads.tables import rows_by_load
 from tinygram_bench.report.numbers import CLOCK
@@ -158,15 +157,6 @@ def with_clocks(
     if not any(CLOCK_US in row for row in rows):
         return columns, rows
     return {**columns, CLOCK_US: f"{CLOCK}, µs"}, tuple({CLOCK_US: None, **row} for row in rows)
-
-
-def pooled(runs: Iterable[Run], histogram: str) -> Histogram:
-    """The samples of one histogram in all of these runs together."""
-    found = Histogram()
-    for run in runs:
-        if histogram in run.histograms:
-            found.merge(Histogram.from_base64(run.histograms[histogram]))
-    return found
 
 
 def named(name: str, at: int, field: Field) -> str:

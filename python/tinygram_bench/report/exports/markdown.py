@@ -43,14 +43,17 @@ def _items(texts: Iterable[str]) -> Iterator[str]:
 
 
 def _table(table: Table) -> Iterator[str]:
-    yield from (f"**{escaped(table.title)}**", "")
+    yield from (f"**{escaped(table.title)}**", "", *table_lines(table), "")
+    if table.notes:
+        yield from (*_items(table.notes), "")
+
+
+def table_lines(table: Table) -> Iterator[str]:
+    """The columns and rows alone."""
     yield _row(column.name for column in table.columns)
     yield "|".join(("", ":--", *("--:" for _ in table.columns[1:]), ""))
     for row in table.rows:
         yield _row(row.cells)
-    yield ""
-    if table.notes:
-        yield from (*_items(table.notes), "")
 
 
 def _row(cells: Iterable[str]) -> str:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from operator import attrgetter
 from statistics import median
 
 from msgspec import Struct
 
-from tinygram_bench.model.result import Figure, HostRun, Result
+from tinygram_bench.model.result import TIMES_OF_A_HOST, Figure, HostRun, Result
 from tinygram_bench.report.numbers import CLOCK, CLOCK_HEAD, UNKNOWN, clock, number, rate
 from tinygram_bench.report.table import Column, Shown, Table, table_of
-from tinygram_bench.statistics.one_way import BOUND, least_known_us
+from tinygram_bench.statistics.one_way import BOUND, is_of_two_clocks, least_known_us
+from tinygram_bench.statistics.workloads import WORKLOADS
 
 _MOST_ROWS = 200
 """More rows would hide what there is to see; the result file has them all."""
@@ -38,15 +40,17 @@ class _Parts(Struct, frozen=True):
         """By how much the clocks of the host and its server may be wrong, in µs."""
         return self.most(lambda each: each.clock_bound_ns)
 
-    def known_us(self, latency_of: Callable[[HostRun], float | None]) -> float | None:
-        """The middle of a latency, in µs; None also where the clocks do not know it well enough."""
-        middle, bound_us = self.middle(latency_of), self.bound_us
-        bound = None if bound_us is None else Figure(bound_us, bound_us, bound_us)
-        return None if middle is None or middle < least_known_us({BOUND: bound}) else middle
+    def time_us(self, figure: str) -> float | None:
+        """The middle of a time, in µs; None also where the clocks do not know it well enough."""
+        middle_us, bound_us = self.middle(attrgetter(figure)), self.bound_us
+        if middle_us is None or bound_us is None or not is_of_two_clocks(figure):
+            return middle_us
+        least_us = least_known_us({BOUND: Figure(bound_us, bound_us, bound_us)})
+        return middle_us if middle_us >= least_us else None
 
-    def hides(self, latency_of: Callable[[HostRun], float | None]) -> bool:
-        """Whether the latency has a value that may not be shown."""
-        return self.middle(latency_of) is not None and self.known_us(latency_of) is None
+    def hides(self, figure: str) -> bool:
+        """Whether the time has a value that may not be shown."""
+        return self.middle(attrgetter(figure)) is not None and self.time_us(figure) is None
 
     @property
     def done(self) -> int:
@@ -67,9 +71,6 @@ class _Parts(Struct, frozen=True):
         return ", ".join(code for code in codes if code not in _USUAL)
 
 
-_p50_us = attrgetter("latency_p50_us")
-_p99_us = attrgetter("latency_p99_us")
-_max_us = attrgetter("latency_max_us")
 _USUAL = ("host_network", "clock_bound", "windows_restart")
 """Warnings that every run between hosts has."""
 _OF_A_HOST: tuple[Shown[_Parts], ...] = (
@@ -86,35 +87,20 @@ _WHICH_PART: tuple[Shown[_Parts], ...] = (
     Shown(Column("case"), lambda part: part.way),
     Shown(Column("host"), lambda part: part.host),
 )
-_OF_A_STREAM: tuple[Shown[_Parts], ...] = (
-    Shown(Column("share\n/s"), lambda part: rate(part.middle(lambda each: each.rate_per_s))),
-    Shown(
-        Column("msg/s\nflat out"),
-        lambda part: rate(part.middle(lambda each: each.throughput_per_s)),
+_RATES: Mapping[str, tuple[Shown[_Parts], ...]] = {
+    "messages": (
+        Shown(Column("share\n/s"), lambda part: rate(part.middle(lambda each: each.rate_per_s))),
+        Shown(
+            Column("msg/s\nflat out"),
+            lambda part: rate(part.middle(lambda each: each.throughput_per_s)),
+        ),
     ),
-    Shown(Column("p50\nµs"), lambda part: number(part.known_us(_p50_us))),
-    Shown(Column("p99\nµs"), lambda part: number(part.known_us(_p99_us))),
-    Shown(Column("max\nµs"), lambda part: number(part.known_us(_max_us))),
-    Shown(Column(CLOCK_HEAD), lambda part: clock(part.bound_us)),
-)
-_OF_ROUND_TRIPS: tuple[Shown[_Parts], ...] = (
-    *_OF_A_STREAM[:2],
-    Shown(Column("p50\nµs"), lambda part: number(part.middle(lambda each: each.round_trip_p50_us))),
-    Shown(Column("p99\nµs"), lambda part: number(part.middle(lambda each: each.round_trip_p99_us))),
-    Shown(Column("max\nµs"), lambda part: number(part.middle(lambda each: each.round_trip_max_us))),
-)
-_OF_CALLS: tuple[Shown[_Parts], ...] = (
-    Shown(Column("calls/s"), lambda part: rate(part.middle(lambda each: each.calls_per_s))),
-    Shown(Column("p50\nµs"), lambda part: number(part.middle(lambda each: each.call_p50_us))),
-    Shown(Column("p99\nµs"), lambda part: number(part.middle(lambda each: each.call_p99_us))),
-    Shown(Column("max\nµs"), lambda part: number(part.middle(lambda each: each.call_max_us))),
-)
-_OF_A_PART: Mapping[str, tuple[Shown[_Parts], ...]] = {
-    "stream": _OF_A_STREAM,
-    "rr": _OF_CALLS,
-    "echo": _OF_ROUND_TRIPS,
+    "calls": (
+        Shown(Column("calls/s"), lambda part: rate(part.middle(lambda each: each.calls_per_s))),
+    ),
 }
-"""Workload → what is shown of a host's part in a case."""
+"""The unit of a workload → how many of them a host's part had in a second."""
+_CLOCK = Shown[_Parts](Column(CLOCK_HEAD), lambda part: clock(part.bound_us))
 _NOTES = (
     f"{CLOCK}, out of step by, late start: the most of all runs; {CLOCK}: by how much the clocks "
     "of the host and its server may be wrong; out of step: beside the slices of its server's "
@@ -150,10 +136,20 @@ def part_tables(result: Result, labels: Mapping[str, str]) -> tuple[Table, ...]:
     title = "Each host's part in each case"
     if len(rows) > _MOST_ROWS:
         title += f": the first {_MOST_ROWS} of {len(rows)}"
-    shown = (*_WHICH_PART, *_OF_A_PART.get(result.plan.cases[0].workload, _OF_A_STREAM))
-    latencies = (_p50_us, _p99_us, _max_us)
-    is_hidden = any(row.hides(each) for row in rows[:_MOST_ROWS] for each in latencies)
+    workload = WORKLOADS[result.plan.cases[0].workload]
+    times = {each: f"{workload.time}_{each}_us" for each in TIMES_OF_A_HOST}
+    shown = (
+        *_WHICH_PART,
+        *_RATES[workload.unit],
+        *(Shown(Column(f"{each}\nµs"), partial(_time, figure)) for each, figure in times.items()),
+        *((_CLOCK,) if any(map(is_of_two_clocks, times.values())) else ()),
+    )
+    is_hidden = any(row.hides(each) for row in rows[:_MOST_ROWS] for each in times.values())
     return (table_of(title, shown, rows[:_MOST_ROWS], _HIDDEN if is_hidden else ()),)
+
+
+def _time(figure: str, part: _Parts) -> str:
+    return number(part.time_us(figure))
 
 
 def _by(parts: Iterable[HostRun]) -> dict[str, list[HostRun]]:

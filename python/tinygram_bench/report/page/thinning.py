@@ -16,7 +16,7 @@ from tinygram_bench import _native
 from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import Result, Run
 from tinygram_bench.report.charts.percentiles import PERCENTILES
-from tinygram_bench.statistics.figures.runs import TOLD_PERCENTILES
+from tinygram_bench.statistics.figures.spreads import TOLD_PERCENTILES
 
 OF_LINKS = "link_lateness_ns"
 OF_MANY_CASES = "sizes"

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
-from tinygram_bench.model.parameters import SizesParameters
 from tinygram_bench.model.result import Case, Result, Verdict
 from tinygram_bench.report.document import Reason
 from tinygram_bench.report.numbers import ratio
-from tinygram_bench.report.prose import load_names, writes_in_words
+from tinygram_bench.report.prose import load_names
 from tinygram_bench.report.why.clauses import arrival_clause, cpu_clause, evidence_clause
 from tinygram_bench.statistics.figures.words import in_words, rounded_up
 from tinygram_bench.statistics.one_way import is_of_two_clocks
@@ -79,16 +78,4 @@ def _names(why: Why) -> str:
 
 
 def _name(case: Case, other: Case) -> str:
-    """The way; in `rr` only the strategy, where both have the rest in common.
-
-    In `sizes` it is the strategy, with how the setup was written where the two differ in that.
-    """
-    if case.workload == "sizes":
-        writes = [SizesParameters.of(each).setup_writes for each in (case, other)]
-        if writes[0] == writes[1]:
-            return case.strategy
-        return f"{case.strategy} with setup and data in {writes_in_words(writes[0])}"
-    is_one_way = (case.runtime, case.implementation) == (other.runtime, other.implementation)
-    if case.workload == "rr" and is_one_way:
-        return case.strategy
-    return way_of(case)
+    return WORKLOADS[case.workload].name_beside(case, other) or way_of(case)

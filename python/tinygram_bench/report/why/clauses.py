@@ -11,7 +11,6 @@ from tinygram_bench.report.prose import joined
 from tinygram_bench.statistics.figures.words import in_words
 from tinygram_bench.statistics.verdicts.why.account import Account
 from tinygram_bench.statistics.verdicts.why.pairs import Why
-from tinygram_bench.statistics.verdicts.why.spent import arrival_figure
 from tinygram_bench.statistics.workloads import WORKLOADS
 
 _LEAST_SHARE = 0.03
@@ -91,7 +90,7 @@ def arrival_clause(why: Why) -> str | None:
     """`holding costs 23 of 25 µs of mean latency`, with waits in the kernel where known."""
     if why.arrival is None or not why.arrival.parts:
         return None
-    figure = in_words(arrival_figure(why.case.workload))
+    figure = in_words(WORKLOADS[why.case.workload].arrival)
     return _accounted(why.arrival, _OF_ARRIVAL, f"of {figure}")
 
 

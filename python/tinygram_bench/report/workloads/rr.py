@@ -20,7 +20,8 @@ from tinygram_bench.report.document import (
     warnings_as_notes,
 )
 from tinygram_bench.report.loads.hosts import host_tables, part_tables
-from tinygram_bench.report.numbers import UNKNOWN, median_of, number, rate, ratio, ratio_interval
+from tinygram_bench.report.loads.tables import shown_median
+from tinygram_bench.report.numbers import UNKNOWN, number, rate, ratio, ratio_interval
 from tinygram_bench.report.peers import cross_check_sections
 from tinygram_bench.report.prose import all_cases, confidence, pace, paired_rounds
 from tinygram_bench.report.published.rr import OTHERWISE, published_table
@@ -122,8 +123,8 @@ def _tables_of(result: Result) -> tuple[Table, ...]:
     of_tls = _table(
         result,
         "TLS records of the requests, and what they take on the wire",
-        _median("records\n/call", "records_per_call", 0),
-        _median("wire B\n/call", "wire_bytes_per_call", 0),
+        shown_median("records\n/call", "records_per_call", 0),
+        shown_median("wire B\n/call", "wire_bytes_per_call", 0),
         summaries=over_tls,
     )
     return (
@@ -134,18 +135,18 @@ def _tables_of(result: Result) -> tuple[Table, ...]:
             Shown(Column("SD", 5), lambda each: rate(calls[each.case.case_id][1])),
             *_milliseconds("call", {"mean": 3, "p50": 0, "p99": 0, "p99_99": 2, "max": 1}),
             *(_milliseconds("start_delay", {"p50": 6, "p99": 5}) if is_paced else ()),
-            _median("in\nflight", "calls_in_flight", 6),
-            _median("callers'\nCPU µs", "cpu_us_per_call", 7),
-            _median("server's\nCPU µs", "server_cpu_us_per_call", 8),
+            shown_median("in\nflight", "calls_in_flight", 6),
+            shown_median("callers'\nCPU µs", "cpu_us_per_call", 7),
+            shown_median("server's\nCPU µs", "server_cpu_us_per_call", 8),
         ),
         _table(
             result,
             CONNECTING_AT_A_RATE if is_paced else CONNECTING,
             *_milliseconds("connect", {"mean": 0, "p50": 5, "p99": 3, "max": 1}),
-            _median("listen\noverflows", "listen_overflows", 0),
-            _median("SYN\nretransmits", "syn_retransmits", 4),
-            _median("delayed\nACKs", "delayed_acks", 2),
-            _median("resets", "resets", 6),
+            shown_median("listen\noverflows", "listen_overflows", 0),
+            shown_median("SYN\nretransmits", "syn_retransmits", 4),
+            shown_median("delayed\nACKs", "delayed_acks", 2),
+            shown_median("resets", "resets", 6),
         ),
         *((of_tls,) if over_tls else ()),
     )
@@ -257,10 +258,6 @@ def _milliseconds(histogram: str, statistics: Mapping[str, int]) -> Iterator[Sho
         return Shown(Column(f"{header}\n{name.replace('_', '.')}", give_way), text)
 
     return itertools.starmap(shown, statistics.items())
-
-
-def _median(header: str, figure: str, give_way: int) -> Shown[Summary]:
-    return Shown(Column(header, give_way), lambda summary: median_of(summary, figure))
 
 
 def _mean_and_sd(runs: Sequence[Run]) -> tuple[float | None, float | None]:

@@ -6,35 +6,29 @@ know it (a counter not permitted here) or where it would mislead (latency while 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.statistics.figures.counters import FORMULAS, PER_MILLION, Number
+from tinygram_bench.statistics.figures.spreads import (
+    TAIL_PER_MILLION,
+    pooled_statistic,
+    spread_of,
+)
 from tinygram_bench.statistics.figures.stalls import STALLED_SHARE, stalled_share
 from tinygram_bench.statistics.workloads import WORKLOADS
 
 FLAT_OUT_ONLY = ("throughput_per_s", "run_time_s")
 PACED_ONLY = ("messages_per_release",)
 MIN_SAMPLES_BEYOND = 10
-TAIL_PER_MILLION = {"p50": 500_000, "p99": 10_000, "p99_9": 1_000, "p99_99": 100}
-TOLD_PERCENTILES = tuple(100 - beyond / 10_000 for beyond in TAIL_PER_MILLION.values())
-"""The percentiles that are told of a run."""
 STATISTIC_OF_FIGURE = {
     f"{histogram}_{statistic}_us": (histogram, statistic)
     for workload in WORKLOADS.values()
     for histogram, statistics in workload.histograms.items()
     for statistic in statistics
 }
-
-
-class Spread(Struct, frozen=True):
-    """How the values of one histogram of a run spread; `us`: a statistic of them, in µs."""
-
-    count: int
-    us: Callable[[str], Number]
 
 
 class RunFigures(Struct, frozen=True):
@@ -73,21 +67,6 @@ def condensed_figures(case: Case, run: Run) -> dict[str, float]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def spread_of(run: Run, name: str) -> Spread | None:
-    """The spread of the histogram `name`, without its unit; None where it has no values.
-
-    In a condensed result it comes from the figures in the histogram's place. Raises ValueError
-    where the histogram cannot be read.
-    """
-    if run.figures:
-        count = run.sample_counts.get(f"{name}_ns", 0)
-        return Spread(count, lambda of: run.figures.get(f"{name}_{of}_us")) if count else None
-    histogram = _histogram(run, name)
-    if histogram is None:
-        return None
-    return Spread(histogram.count, lambda of: _statistic(histogram, of))
-
-
 def figure_names(name: str) -> tuple[str, ...]:
     """The names of the figures in a summary of this workload."""
     workload = WORKLOADS[name]
@@ -114,13 +93,7 @@ def is_extreme(figure: str) -> bool:
 
 def pooled_figure(figure: str, runs: Iterable[Run]) -> Number:
     """A histogram's statistic over the samples of all `runs` together."""
-    name, statistic = STATISTIC_OF_FIGURE[figure]
-    pooled = Histogram()
-    for run in runs:
-        histogram = _histogram(run, name)
-        if histogram is not None:
-            pooled.merge(histogram)
-    return _statistic(pooled, statistic) if pooled.count else None
+    return pooled_statistic(*STATISTIC_OF_FIGURE[figure], runs)
 
 
 def is_higher_better(figure: str) -> bool:
@@ -136,17 +109,3 @@ def _is_meaningful(histogram: str, case: Case) -> bool:
     if histogram == "queueing":
         return case.is_flat_out or case.producers > 1
     return histogram not in ("latency", "pacing_error") or not case.is_flat_out
-
-
-def _histogram(run: Run, name: str) -> Histogram | None:
-    text = run.histograms.get(f"{name}_ns")
-    histogram = Histogram.from_base64(text) if text is not None else None
-    return histogram if histogram is not None and histogram.count else None
-
-
-def _statistic(histogram: Histogram, name: str) -> float:
-    """One statistic of a histogram of nanoseconds, in microseconds."""
-    if name in TAIL_PER_MILLION:
-        return histogram.percentile_ns(100 - TAIL_PER_MILLION[name] / 10_000) / 1_000
-    of_all = {"min": histogram.min_ns, "mean": histogram.mean_ns, "max": histogram.max_ns}
-    return of_all[name] / 1_000

@@ -1,7 +1,8 @@
-"""What differs between workloads: the figures of a run, and which cases are compared on which.
+"""What differs between workloads: figures of a run, what is compared, and what times are made of.
 
-To add a workload, add an entry to WORKLOADS, and, where its pairs are not those of contests, or
-figures come from more than counters and histograms, a module beside this one that finds them.
+To add a workload, add an entry to WORKLOADS, and, where its pairs are not those of contests, where
+figures come from more than counters and histograms, or where its times have parts of their own, a
+module beside this one that finds them.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from tinygram_bench.model.result import Case, Run
+from tinygram_bench.statistics.figures.spent import Spent, cpu_of_a_message, mean_time
 from tinygram_bench.statistics.one_way import BOUND, OF_TWO_CLOCKS
-from tinygram_bench.statistics.workloads import rr, sizes
+from tinygram_bench.statistics.workloads import fanout, rr, sizes, stream
 
 Pairs = Callable[[Sequence[Case]], Iterable[tuple[str, str]]]
 Figures = Callable[[Case, Run, Mapping[str, float | None]], Mapping[str, float | None]]
 Histograms = Mapping[str, tuple[str, ...]]
+Spending = Callable[[Case, Run], Spent | None]
+Name = Callable[[Case, Case], str | None]
 
 
 class Workload(Struct, frozen=True):
@@ -31,13 +35,19 @@ class Workload(Struct, frozen=True):
     runtime, implementation, strategy and server of the case that all others are measured against.
     `side_by_side`: the key of the cases that take turns; None: those of a load do.
     Loads: `load_parameters` belong to a load, too; in a closed loop, which a load with a rate is
-    not, the replies say when the next message is sent. `unit`: the counter of what was exchanged.
-    `time`: the histogram of what one unit takes; a flat-out stream has no such time, and the
-    histogram is empty.
+    not, the replies say when the next message is sent. `unit`: the counter of what was exchanged,
+    and `unit_of_the_kernel` that of what the kernel counted, where that is more. `time`: the
+    histogram of what one unit takes; a flat-out stream has no such time, and the histogram is
+    empty.
+    Accounts: `arrival_spent` takes the figure `arrival` apart, and `cpu_spent` the CPU time of one
+    unit, where that is no part of `arrival`.
+    `name_beside`: what a case is called beside another one, where that is not its way.
     """
 
     histograms: Histograms
     time: str
+    arrival: str
+    arrival_spent: Spending
     counted: tuple[str, ...]
     compared: tuple[str, ...]
     compared_paced: tuple[str, ...] = ()
@@ -49,6 +59,9 @@ class Workload(Struct, frozen=True):
     load_parameters: tuple[str, ...] = ()
     is_closed_loop: bool = False
     unit: str = "messages"
+    unit_of_the_kernel: str | None = None
+    cpu_spent: Spending | None = cpu_of_a_message
+    name_beside: Name = lambda _case, _other: None
 
     @property
     def one(self) -> str:
@@ -83,6 +96,8 @@ WORKLOADS: Mapping[str, Workload] = {
             **dict.fromkeys(("pacing_error", "hold"), ("p50", "p99")),
         },
         time="latency",
+        arrival="latency_mean_us",
+        arrival_spent=stream.arrival_spent,
         counted=(
             *_OF_MESSAGES,
             "bytes_per_read",
@@ -117,6 +132,9 @@ WORKLOADS: Mapping[str, Workload] = {
             "start_delay": ("p50", "p99"),
         },
         time="call",
+        arrival="call_mean_us",
+        arrival_spent=rr.arrival_spent,
+        cpu_spent=None,
         counted=(
             "run_time_s",
             "calls_per_s",
@@ -137,11 +155,14 @@ WORKLOADS: Mapping[str, Workload] = {
         compared_paced=("call_p50_us", "call_p99_us", "call_p99_9_us", "cpu_us_per_call"),
         pairs=rr.compared_pairs,
         side_by_side=rr.side_by_side,
+        name_beside=rr.name_beside,
         unit="calls",
     ),
     "echo": Workload(
         histograms={"round_trip": _TAIL_TOO, "start_delay": ("p50", "p99")},
         time="round_trip",
+        arrival="round_trip_mean_us",
+        arrival_spent=lambda _case, run: mean_time(run, "round_trip", {}),
         counted=(
             *_OF_MESSAGES,
             "both_ways_mb_per_s",
@@ -171,6 +192,8 @@ WORKLOADS: Mapping[str, Workload] = {
     "fanout": Workload(
         histograms={"latency": _TAIL_TOO, "last": _TAIL_TOO},
         time="latency",
+        arrival="last_mean_us",
+        arrival_spent=fanout.arrival_spent,
         counted=(
             *_OF_MESSAGES,
             "writes_per_message",
@@ -191,12 +214,18 @@ WORKLOADS: Mapping[str, Workload] = {
             "part": ("min", "mean", "p50", "p99"),
         },
         time="total",
+        arrival=sizes.TIME,
+        arrival_spent=sizes.arrival_spent,
+        cpu_spent=sizes.cpu_spent,
         counted=("first_sample_us", "mb_per_s", "total_mb_per_s", "delayed_acks"),
         compared=(sizes.TIME,),
         pairs=sizes.compared_pairs,
         side_by_side=sizes.side_by_side,
         computed=sizes.computed_figures,
+        name_beside=sizes.name_beside,
         unit="samples",
+        # Of the connections that were made, some are in no figure.
+        unit_of_the_kernel="server_connections",
         modelled=(
             "model_setup_us",
             "model_latency_us",

@@ -1,4 +1,4 @@
-"""Which cases of `rr` are compared."""
+"""Which cases of `rr` are compared, and where the time of a call was spent."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from collections.abc import Hashable, Iterator, Sequence
 from msgspec.structs import replace
 
 from tinygram_bench.model.parameters import RrParameters
-from tinygram_bench.model.result import Case
+from tinygram_bench.model.result import Case, Run
 from tinygram_bench.model.strategies import IO_URING
+from tinygram_bench.statistics.figures.spent import Spent, mean_of, mean_time, quotients_us
 
 BASELINE = "nagle"
 _BASELINES = (BASELINE, "nodelay")
@@ -53,3 +54,32 @@ def side_by_side(case: Case) -> Hashable:
     """A key that is equal for cases that differ in strategies alone, the server's too."""
     parameters = replace(RrParameters.of(case), server_strategy=None)
     return all_but_strategy(replace(case, parameters=parameters))
+
+
+def name_beside(case: Case, other: Case) -> str | None:
+    """The strategy, where both have the rest of the way in common."""
+    ways = [(each.runtime, each.implementation) for each in (case, other)]
+    return case.strategy if ways[0] == ways[1] else None
+
+
+def arrival_spent(_case: Case, run: Run) -> Spent | None:
+    """The mean call, and those of its parts that were counted.
+
+    `rest`: from the first part of a request to its last, at the server: a write that waits for an
+    acknowledgement of the one before is in it. `start_delay`: at a rate, from when a call was due
+    until its caller began it. `callers`, `server`: CPU time. `callers_core`,
+    `server_core`: the time that they could have run and had no core, from their wake-up on.
+    """
+    delay = mean_of(run, "start_delay")
+    parts = {
+        "rest": ("server_rest_ns", "server_requests"),
+        "callers": ("cpu_ns", "calls"),
+        "server": ("server_cpu_ns", "calls"),
+        "callers_core": ("sliced_core_wait_ns", "calls"),
+        "server_core": ("other_sliced_core_wait_ns", "calls"),
+    }
+    if delay is not None:
+        # A caller that wakes up for a call that is due waits for its core in this time.
+        del parts["callers_core"]
+    found = {} if delay is None else {"start_delay": delay.us}
+    return mean_time(run, "call", found | quotients_us(run, parts))

@@ -22,14 +22,11 @@ from tinygram_bench.workloads.available import parted
 from tinygram_bench.workloads.echo import servers
 from tinygram_bench.workloads.echo.selection import selected
 from tinygram_bench.workloads.echo.servers import Server
-from tinygram_bench.workloads.turns import in_turns, paced_name
+from tinygram_bench.workloads.turns import in_turns, paced_name, warm_up_messages
 
 DEFAULT_BUFFERS = (64 << 10,)
 ALL_BUFFERS = (4 << 10, 16 << 10, 64 << 10, 256 << 10)
 PUBLISHED_BUFFERS = (4 << 10, 8 << 10, 16 << 10, 64 << 10, 128 << 10, 256 << 10)
-WARM_UP_MESSAGES = 1024
-"""For all workers together; fewer if they exceed WARM_UP_BYTES, but at least those in flight."""
-WARM_UP_BYTES = 4 << 20
 UNKNOWN_STRATEGY = "unknown"
 
 
@@ -178,11 +175,6 @@ def least_message_ns(case: Case, clients: int = 1) -> float:
         workers = max(1, case.connections // clients)
         due_ns = 1e9 / (case.rate_per_s * workers / case.connections)
     return max(due_ns, _on_link_ns(case))
-
-
-def warm_up_messages(message_bytes: int, in_flight: int) -> int:
-    """How many messages of all workers together precede the measured ones."""
-    return max(in_flight, min(WARM_UP_MESSAGES, WARM_UP_BYTES // message_bytes))
 
 
 def _rows(options: EchoOptions, tls: bool) -> Iterator[_Row]:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from msgspec import Struct
 
 from tinygram_bench import _native
-from tinygram_bench.runs.slice_figures import Values, counters_of, late_us, percentiles_us
+from tinygram_bench.runs.slice_figures import (
+    Values,
+    counters_of,
+    cpu_us_of_one,
+    late_after_us,
+    percentiles_us,
+)
 from tinygram_bench.runs.slices import LEAST_MESSAGES, Slices, Used
 from tinygram_bench.workloads.echo.order import ClientOrder, InSlices
 
@@ -57,23 +63,12 @@ def figures_of(found: InSlices, slices: Slices, sliced: Sliced) -> dict[str, Val
                 messages / time_ns * 1e9 if time_ns else None
                 for messages, time_ns in zip(found.messages, found.time_ns, strict=True)
             ),
-            "cpu_s_per_million": tuple(
-                None if used_ns is None or not messages else used_ns / 1e3 / messages
-                for used_ns, messages in zip(
-                    sliced.used.by_whole_slice, found.all_messages, strict=True
-                )
-            ),
+            "cpu_s_per_million": cpu_us_of_one(sliced.used, found.all_messages),
         }
-        | late_us(_late_ns(found, slices, sliced))
+        | late_after_us(found.last_ns, sliced.start_ns, slices)
     )
 
 
 def slice_counters(found: InSlices, sliced: Sliced) -> dict[str, int | None]:
     """The counters of a run in slices."""
     return counters_of(sliced.used) | {"middle_ns": sum(found.time_ns)}
-
-
-def _late_ns(found: InSlices, slices: Slices, sliced: Sliced) -> list[int]:
-    """How long after the end of each slice its last message came."""
-    ends_ns = (sliced.start_ns + begin_ns + slices.slice_ns for begin_ns in slices.begins_ns)
-    return [last - end for last, end in zip(found.last_ns, ends_ns, strict=True)]

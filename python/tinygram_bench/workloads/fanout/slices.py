@@ -7,7 +7,7 @@ import msgspec
 from tinygram_bench import _native
 from tinygram_bench._native import Histogram
 from tinygram_bench.processes.workers import RunError
-from tinygram_bench.runs.slice_figures import Values, late_us, percentiles_us
+from tinygram_bench.runs.slice_figures import Values, cpu_us_of_one, late_after_us, percentiles_us
 from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.workloads.fanout.order import Begin, Heard
 
@@ -85,17 +85,13 @@ def read_heard(data: bytes, begin: Begin) -> Heard:
 def figures_of(found: Heard, slices: Slices, used: Used, start_ns: int) -> dict[str, Values]:
     """Figure → its values; None where nothing came, or CPU time is not known."""
     middle_ns = slices.open_ns - slices.settling_ns
-    ends_ns = (start_ns + begin_ns + slices.slice_ns for begin_ns in slices.begins_ns)
     return (
         found.figures
         | {
             "throughput_per_s": tuple(messages / middle_ns * 1e9 for messages in found.messages),
-            "cpu_s_per_million": tuple(
-                None if used_ns is None or not messages else used_ns / 1e3 / messages
-                for used_ns, messages in zip(used.by_whole_slice, found.all_messages, strict=True)
-            ),
+            "cpu_s_per_million": cpu_us_of_one(used, found.all_messages),
         }
-        | late_us([last - end for last, end in zip(found.last_ns, ends_ns, strict=True)])
+        | late_after_us(found.last_ns, start_ns, slices)
     )
 
 

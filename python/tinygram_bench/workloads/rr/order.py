@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from tinygram_bench._native import CallBook
@@ -103,25 +102,6 @@ class Span(Value, frozen=True):
         """When a moment of the case's own time comes; of an earlier slice, before the start."""
         return self.start_ns + own_ns - self.own_ns
 
-    def time_ns(self, settled_ns: int, arrived_ns: int, calls: Sequence[CallTimes]) -> int:
-        """How long a caller called in the slice after that had settled, in ns, waiting included.
-
-        `calls`: all that it made there. The caller came at `arrived_ns`: where an earlier call
-        lasted until then, it waited all along. Where the last call outlasts the slice by more than
-        the slice's measured part, the rest belongs to later slices (crates/load, rr/options.rs).
-        """
-        measured = [call for call in calls if call.begun_ns >= settled_ns]
-        if arrived_ns > settled_ns:
-            from_ns = settled_ns
-        elif measured:
-            from_ns = measured[0].called_ns
-        else:
-            return 0
-        until_ns = calls[-1].ended_ns if calls else self.end_ns
-        if until_ns > self.end_ns + (self.end_ns - settled_ns):
-            until_ns = self.end_ns
-        return max(0, until_ns - from_ns)
-
 
 class Pace(Value, frozen=True):
     """When calls are due: `rate_per_s` by the callers of all processes together.
@@ -151,6 +131,11 @@ class Start(Value, frozen=True):
     @property
     def start_ns(self) -> int:
         return self.spans[0].start_ns
+
+    @property
+    def native(self) -> list[tuple[int, int | None, int, int | None, int]]:
+        """The spans as they are added up natively, and as native callers take them."""
+        return [span.native for span in self.spans]
 
     @property
     def slices(self) -> tuple[Span, ...]:

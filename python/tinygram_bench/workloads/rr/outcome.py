@@ -7,12 +7,18 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from tinygram_bench._native import Histogram
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.processes.workers import RunError
-from tinygram_bench.runs.slice_figures import Values, counters_of, late_us, percentiles_us
+from tinygram_bench.runs.slice_figures import (
+    Values,
+    counters_of,
+    cpu_us_of_one,
+    late_us,
+    percentiles_us,
+)
 from tinygram_bench.runs.slices import LEAST_MESSAGES, Slices, Used
+from tinygram_bench.statistics.figures.spreads import pooled
 from tinygram_bench.tls.contexts import RECORD_OVERHEAD_BYTES
 from tinygram_bench.workloads.rr import withheld
 from tinygram_bench.workloads.rr.calling import merged_slices
@@ -74,10 +80,9 @@ def assembled(case: Case, round: int, found: Found, *, has_private_network: bool
         per_slice = _per_slice(case, found.slices)
         in_slices = _in_slices(callers, slices, found.used, per_slice)
         spans = zip(slices, found.start.slices, strict=True)
-        late_ns = [max(0, each.last_ns - span.end_ns) for each, span in spans]
-        in_slices |= late_us(late_ns)
+        in_slices |= late_us([each.last_ns - span.end_ns for each, span in spans])
         counters |= counters_of(found.used)
-    merged = {name: _merged(found.reports, name) for name in histograms}
+    merged = {name: pooled(found.reports, name) for name in histograms}
     asked_ns = RrParameters.of(case).duration_ns or 0
     warnings = warnings_of(
         case,
@@ -123,10 +128,7 @@ def _in_slices(
             else None
             for each in slices
         ),
-        "cpu_us_per_call": tuple(
-            None if used_ns is None or not each.calls else used_ns / 1e3 / each.calls
-            for used_ns, each in zip(used.by_whole_slice, slices, strict=True)
-        ),
+        "cpu_us_per_call": cpu_us_of_one(used, [each.calls for each in slices]),
     }
 
 
@@ -158,10 +160,3 @@ def _check_law(summed: Counter[str]) -> None:
             f"the callers were {in_calls_ns} ns in calls, and had only "
             f"{summed['callers_time_ns']} ns: by Little's law that cannot be"
         )
-
-
-def _merged(reports: Sequence[Report], name: str) -> Histogram:
-    merged = Histogram()
-    for report in reports:
-        merged.merge(Histogram.from_base64(report.histograms[name]))
-    return merged

@@ -23,11 +23,8 @@ from tinygram_bench.runs.slices import MOST_SLICES, stream_slice_ns
 from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.available import parted
 from tinygram_bench.workloads.only import Named, in_words, parse_only
-from tinygram_bench.workloads.turns import in_turns, messages_ns, paced_name
+from tinygram_bench.workloads.turns import in_turns, messages_ns, paced_name, warm_up_messages
 
-WARM_UP_MESSAGES = 1024
-"""The number of warm-up messages; fewer where they would exceed WARM_UP_BYTES."""
-WARM_UP_BYTES = 4 << 20
 _BURST_NS_PER_BYTE = 0.25
 """Flat out, large messages are sent no faster than 4 GB/s here."""
 MOST_MESSAGES_IN_SLICES = 1_000_000_000
@@ -104,11 +101,6 @@ def missing(case: Case) -> str | None:
     strategy = parse_strategy(case.strategy)
     of_way = runtimes.missing(case.runtime, case.implementation, strategy, tls=tls)
     return (missing_for_tls() if tls else None) or of_way
-
-
-def warm_up_messages(max_message_bytes: int) -> int:
-    """How many messages precede the measured ones: 1 to 1,024."""
-    return max(1, min(WARM_UP_MESSAGES, WARM_UP_BYTES // max_message_bytes))
 
 
 def _in_turns(options: StreamOptions, cases: Sequence[Case]) -> Iterator[Case]:
@@ -197,7 +189,7 @@ def _case(
         messages, duration_ns = MOST_MESSAGES_IN_SLICES, options.duration_ns
     parameters = StreamParameters(
         messages=messages,
-        warm_up_messages=max(warm_up_messages(size.max), connections),
+        warm_up_messages=warm_up_messages(size.max, connections),
         max_batch_bytes=runtime.max_batch_bytes,
         receive_buffer_bytes=options.receive_buffer_bytes,
         receiver_command=options.receiver_command,

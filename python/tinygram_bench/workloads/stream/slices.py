@@ -18,7 +18,13 @@ from tinygram_bench.loads.source import BURST_MESSAGES
 from tinygram_bench.model.parameters import StreamParameters
 from tinygram_bench.model.result import Case
 from tinygram_bench.model.strategies import parse_strategy
-from tinygram_bench.runs.slice_figures import Values, counters_of, late_us, percentiles_us
+from tinygram_bench.runs.slice_figures import (
+    Values,
+    counters_of,
+    cpu_us_of_one,
+    late_us,
+    percentiles_us,
+)
 from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.statistics.workloads.loads import is_limit
 from tinygram_bench.ways import runtimes
@@ -136,10 +142,7 @@ def flat_out_in_slices(
     figures = percentiles_us("queueing", queueing_ns, _LEAST_QUEUED) | {
         "throughput_per_s": tuple(count / lasting_ns * 1e9 for count, _ in middles),
         "queueing_mean_us": _means_us(queueing_ns),
-        "cpu_s_per_million": tuple(
-            None if used_ns is None or not count else used_ns / 1e3 / count
-            for used_ns, count in zip(used.by_whole_slice, handed_over, strict=True)
-        ),
+        "cpu_s_per_million": cpu_us_of_one(used, handed_over),
     }
     late_ns = [late_ns for _, late_ns in middles]
     figures |= late_us(late_ns)

@@ -11,7 +11,7 @@ use crate::{
         run::{Run, Window},
     },
     process::{set_exact_timers, thread_cpu_ns},
-    schedule::{Agenda, LATE_NS, Slices},
+    schedule::{Agenda, LATE_NS, Slices, Span},
 };
 use std::io::ErrorKind;
 use tinygram_net::clock::{monotonic_ns, sleep_until_ns};
@@ -25,15 +25,22 @@ impl EchoClient {
     /// [`ClientError`] at the first fault, or when it takes `timeout_ns` longer.
     ///
     /// # Panics
-    /// When `due_ns` are not in order, or the run lasts for no time.
+    /// When `due_ns` are not in order.
     pub fn run_at_a_rate(
         &mut self,
         due_ns: Vec<u64>,
         lasts_ns: u64,
         timeout_ns: u64,
     ) -> Result<Paced, ClientError> {
-        let whole = Slices::new(vec![0], lasts_ns).expect("a run lasts for a time");
-        self.keep_to(due_ns, &whole, None, monotonic_ns(), timeout_ns)
+        let start_ns = monotonic_ns();
+        let whole = Span {
+            start_ns,
+            end_ns: start_ns.saturating_add(lasts_ns),
+            calls: None,
+            settled_ns: None,
+            own_ns: 0,
+        };
+        self.keep_to(due_ns, vec![whole], timeout_ns)
     }
 
     /// The same in slices, with `due_ns` in the case's own time, which stands still between them. What
@@ -54,33 +61,29 @@ impl EchoClient {
         start_ns: u64,
         timeout_ns: u64,
     ) -> Result<Paced, ClientError> {
-        self.keep_to(due_ns, slices, Some(settling_ns), start_ns, timeout_ns)
+        self.keep_to(due_ns, slices.spans(start_ns, settling_ns), timeout_ns)
     }
 
     fn keep_to(
         &mut self,
         due_ns: Vec<u64>,
-        slices: &Slices,
-        settling_ns: Option<u64>,
-        start_ns: u64,
+        spans: Vec<Span>,
         timeout_ns: u64,
     ) -> Result<Paced, ClientError> {
         let agenda = Agenda::new(due_ns, self.workers.len());
-        let mut due = Due::new(agenda, slices, settling_ns, start_ns);
+        let mut due = Due::new(agenda, spans.clone());
         let mut alarm = Alarm::default();
-        let mut turns = Vec::with_capacity(slices.count());
+        let mut turns = Vec::with_capacity(spans.len());
         // A message that is due must not wait for the kernel to gather timers.
         set_exact_timers(true);
-        for slice in 0..slices.count() {
-            let begin_ns = start_ns.saturating_add(slices.begin_ns(slice));
-            let end_ns = start_ns.saturating_add(slices.end_ns(slice));
-            sleep_until_ns(begin_ns);
-            due.begin(slice);
+        for span in spans {
+            sleep_until_ns(span.start_ns);
+            due.begin(span);
             let window = Window {
                 start_ns: monotonic_ns(),
-                settled_ns: settling_ns.map(|settling_ns| begin_ns.saturating_add(settling_ns)),
-                stop_ns: end_ns,
-                give_up_ns: end_ns.saturating_add(timeout_ns),
+                settled_ns: span.settled_ns,
+                stop_ns: span.end_ns,
+                give_up_ns: span.end_ns.saturating_add(timeout_ns),
             };
             turns.push(self.exchange_due(window, &mut due, &mut alarm)?);
         }
@@ -91,7 +94,7 @@ impl EchoClient {
     fn exchange_due(
         &mut self,
         window: Window,
-        due: &mut Due<'_>,
+        due: &mut Due,
         alarm: &mut Alarm,
     ) -> Result<Turn, ClientError> {
         // The client may have slept through its slice, and now another case has its turn.
@@ -164,12 +167,7 @@ impl EchoClient {
     }
 
     /// Send what has come due by now, as far as there is room.
-    fn send_due(
-        &mut self,
-        now_ns: u64,
-        run: &mut Run,
-        due: &mut Due<'_>,
-    ) -> Result<(), ClientError> {
+    fn send_due(&mut self, now_ns: u64, run: &mut Run, due: &mut Due) -> Result<(), ClientError> {
         while let Some(number) = due.release(now_ns) {
             self.workers[number].echoes.allow_another();
             run.left += 1;

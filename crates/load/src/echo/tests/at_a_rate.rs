@@ -49,8 +49,11 @@ fn all_messages_are_sent_none_before_it_is_due_and_their_times_count_from_then()
             assert_eq!((turn.all_messages, turn.measured.messages), (40, 40));
             assert_eq!(turn.measured.messages_of, [14, 13, 13]);
             assert_eq!(turn.measured.round_trips.count(), 40);
-            assert_eq!((found.messages_not_begun, found.behind_ns), (0, 0));
-            assert_eq!(found.start_delay.count(), 40);
+            assert_eq!(
+                (found.start_delays.not_begun, found.start_delays.behind_ns),
+                (0, 0)
+            );
+            assert_eq!(found.start_delays.times.count(), 40);
             // Little's law, by the time in which they were in flight.
             let run_ns = turn.measured.end_ns - turn.measured.start_ns;
             assert!(turn.measured.in_flight_ns <= 6 * run_ns);
@@ -92,12 +95,12 @@ fn no_more_than_depth_messages_are_in_flight_and_the_others_count_from_when_they
         drop(client);
         assert_eq!(seen.join().unwrap(), 20);
         let turn = &found.turns[0];
-        assert_eq!((turn.all_messages, found.messages_not_begun), (7, 0));
+        assert_eq!((turn.all_messages, found.start_delays.not_begun), (7, 0));
         // Two at a time at most: the seventh one came back with the fourth reply at the earliest.
         let mut all = tinygram_core::Histogram::new();
         turn.measured.round_trips.add_to(&mut all);
         assert!(all.max_ns() >= (4 * REST_MS - 6) * MS);
-        assert!(found.start_delay.max_ns() >= (3 * REST_MS - 6) * MS);
+        assert!(found.start_delays.times.max_ns() >= (3 * REST_MS - 6) * MS);
     });
 }
 
@@ -134,7 +137,10 @@ fn what_has_no_room_in_its_slice_is_sent_in_the_next_one_and_counts_in_its_own()
         let waited_ns = turns[1].last_ns - (start_ns + 100 * MS);
         assert!(*second_ns <= waited_ns - 500 * MS);
         assert_eq!(
-            (found.start_delay.count(), found.messages_not_begun),
+            (
+                found.start_delays.times.count(),
+                found.start_delays.not_begun
+            ),
             (2, 0)
         );
         drop(client);
@@ -153,10 +159,10 @@ fn what_was_not_sent_before_the_end_counts_with_the_time_that_it_waited() {
         let due_ns = [10, 20, 30].map(|at_ms| at_ms * MS).to_vec();
         let found = client.run_at_a_rate(due_ns, 500 * MS, TIMEOUT_NS).unwrap();
         let turn = &found.turns[0];
-        assert_eq!((turn.all_messages, found.messages_not_begun), (1, 2));
-        assert_eq!(found.behind_ns, 480 * MS);
+        assert_eq!((turn.all_messages, found.start_delays.not_begun), (1, 2));
+        assert_eq!(found.start_delays.behind_ns, 480 * MS);
         assert_eq!(turn.measured.round_trips.count(), 3);
-        assert_eq!(found.start_delay.count(), 3);
+        assert_eq!(found.start_delays.times.count(), 3);
         drop(client);
     });
 }
@@ -173,7 +179,10 @@ fn slices_that_were_slept_through_send_nothing_in_the_turns_of_others() {
     let found = found.unwrap();
     let sent: u64 = found.turns.iter().map(|turn| turn.all_messages).sum();
     assert_eq!((sent, counts.accepted), (0, 3));
-    assert_eq!((found.messages_not_begun, found.behind_ns), (20, 19 * MS));
+    assert_eq!(
+        (found.start_delays.not_begun, found.start_delays.behind_ns),
+        (20, 19 * MS)
+    );
     // Those that were due while a slice settled are not measured.
     let trips = found.turns.iter().map(|turn| trips_ns(turn).len());
     assert_eq!(trips.collect::<Vec<_>>(), [9, 9]);
@@ -191,7 +200,7 @@ fn messages_that_are_due_in_slices_are_sent_in_them() {
             .run_at_a_rate_in_slices(due_ns, &slices, 3 * MS, start_ns, TIMEOUT_NS)
             .unwrap();
         let sent: u64 = found.turns.iter().map(|turn| turn.all_messages).sum();
-        assert_eq!(sent + found.messages_not_begun, 400);
+        assert_eq!(sent + found.start_delays.not_begun, 400);
         for turn in &found.turns {
             // Six of forty are due while a slice settles; each of the others counts, sent or not.
             assert_eq!(trips_ns(turn).len(), 34);
@@ -199,7 +208,7 @@ fn messages_that_are_due_in_slices_are_sent_in_them() {
             assert!(measured.messages <= turn.all_messages);
             assert!(measured.in_flight_ns <= 12 * (measured.end_ns - measured.start_ns));
         }
-        assert_eq!(found.start_delay.count(), 340);
+        assert_eq!(found.start_delays.times.count(), 340);
         client.finish(Duration::from_secs(5)).unwrap();
     });
 }

@@ -74,10 +74,10 @@ fn messages_at_a_rate_are_encrypted_like_others() {
             .run_at_a_rate(due_ns, 1_000_000_000, TIMEOUT_NS)
             .unwrap();
         assert_eq!(
-            (found.turns[0].all_messages, found.messages_not_begun),
+            (found.turns[0].all_messages, found.start_delays.not_begun),
             (200, 0)
         );
-        assert_eq!(found.start_delay.count(), 200);
+        assert_eq!(found.start_delays.times.count(), 200);
         client.finish(Duration::from_secs(5)).unwrap();
     });
 }

@@ -3,12 +3,11 @@
 use super::super::{
     caller::{LOOK_EVERY, Line, part_range},
     error::CallError,
-    options::Span,
     tally::{Called, Stay, Tally},
 };
 use crate::{
     messages::CallContent,
-    schedule::{Agenda, Book},
+    schedule::{Agenda, Book, Span},
 };
 use std::{
     ops::Range,

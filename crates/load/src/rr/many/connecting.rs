@@ -4,12 +4,12 @@ use super::{
     super::{
         caller::{BUFFER_BYTES, INTRODUCTION_LIMIT, Line},
         error::CallError,
-        options::{CallOptions, Span},
+        options::CallOptions,
         tally::{Called, Tally},
     },
     LONGEST_WAIT_MS,
 };
-use crate::{messages::CallContent, socket::unconnected};
+use crate::{messages::CallContent, schedule::Span, socket::unconnected};
 use std::{
     io::{self, ErrorKind},
     net::TcpStream,

@@ -6,12 +6,11 @@ mod by_ring;
 mod callers;
 mod connecting;
 
-use super::{
-    error::CallError,
-    options::{CallOptions, Span},
-    tally::Tally,
+use super::{error::CallError, options::CallOptions, tally::Tally};
+use crate::{
+    messages::CallContent,
+    schedule::{Agenda, Span},
 };
-use crate::{messages::CallContent, schedule::Agenda};
 use by_epoll::ByEpoll;
 use by_ring::ByRing;
 use callers::Callers;

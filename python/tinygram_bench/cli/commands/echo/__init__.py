@@ -54,8 +54,6 @@ from tinygram_bench.workloads.echo.cases import EchoOptions, plan_echo
 from tinygram_bench.workloads.echo.order import FAULTS, PER_READ, REPLIES
 from tinygram_bench.workloads.echo.run import Echo
 
-_SWEPT: tuple[Parameter, ...] = ("rate", "hold", "size", "rtt")
-
 
 def echo(
     size: Annotated[
@@ -158,7 +156,7 @@ def echo(
             "uvloop/protocol",
         ),
     ] = None,
-    sweep: Annotated[list[str] | None, sweep_option(*_SWEPT)] = None,
+    sweep: Annotated[list[str] | None, sweep_option()] = None,
     limit: LimitOption = None,
     rounds: MostRounds = None,
     until: Until = None,
@@ -194,7 +192,6 @@ def echo(
         server = None
     swept = asked_sweep(
         sweep,
-        _SWEPT,
         never_with={"--published": published},
         set_by_sweep={"size": {"--size": size}, "rate": {"--rate": rate}},
         limit=limit,

@@ -43,7 +43,6 @@ from tinygram_bench.workloads.fanout.order import MOST_BYTES
 from tinygram_bench.workloads.fanout.publishing import PUBLISHERS
 from tinygram_bench.workloads.fanout.run import Fanout
 
-_SWEPT: tuple[Parameter, ...] = ("rate", "hold", "size", "rtt")
 _VARIED: Mapping[Parameter, Callable[[FanoutOptions, float], FanoutOptions]] = {
     "rate": lambda each, rate: replace(each, rates_per_s=[rate]),
     "size": lambda each, size: replace(each, message_bytes=int(size)),
@@ -107,7 +106,7 @@ def fanout(
             "asyncio/streams",
         ),
     ] = None,
-    sweep: Annotated[list[str] | None, sweep_option(*_SWEPT)] = None,
+    sweep: Annotated[list[str] | None, sweep_option()] = None,
     limit: LimitOption = None,
     rounds: MostRounds = None,
     until: Until = None,
@@ -138,7 +137,6 @@ def fanout(
     """Publish the same messages to many subscribers in every way; each byte is compared."""
     swept = asked_sweep(
         sweep,
-        _SWEPT,
         never_with={},
         set_by_sweep={"rate": {"--rate": bool(rate)}, "size": {"--size": size is not None}},
         limit=limit,

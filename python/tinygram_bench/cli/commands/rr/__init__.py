@@ -75,7 +75,6 @@ from tinygram_bench.workloads.rr.cases import (
 from tinygram_bench.workloads.rr.run import Rr
 
 _DEFAULTS = RrOptions()
-_SWEPT: tuple[Parameter, ...] = ("rate", "hold", "size", "rtt")
 _VARIED: Mapping[Parameter, Callable[[RrOptions, float], RrOptions]] = {
     "rate": lambda asked, rate: replace(asked, rates_per_s=[rate]),
     "size": lambda asked, size: replace(asked, request_bytes=int(size)),
@@ -210,7 +209,7 @@ def rr(
     rounds: Annotated[
         int | None, quantities.count("How often each case is run.", "7; for a scenario 3")
     ] = None,
-    sweep: Annotated[list[str] | None, sweep_option(*_SWEPT)] = None,
+    sweep: Annotated[list[str] | None, sweep_option()] = None,
     limit: LimitOption = None,
     until: Until = None,
     max_time: MaxTime = None,
@@ -247,7 +246,6 @@ def rr(
         server = None
     swept = asked_sweep(
         sweep,
-        _SWEPT,
         never_with={"--scenario": scenario, "--cross-check": cross_check},
         set_by_sweep={"size": {"--request": request}, "rate": {"--rate": rate}},
         limit=limit,

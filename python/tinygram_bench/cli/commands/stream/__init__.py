@@ -59,7 +59,6 @@ from tinygram_bench.ways.runtimes import RUNTIMES
 from tinygram_bench.workloads.stream.cases import StreamOptions, plan_stream
 from tinygram_bench.workloads.stream.run import Stream
 
-_SWEPT: tuple[Parameter, ...] = ("rate", "hold", "size", "rtt")
 _DEFAULT_SIZE = MessageBytes(1, 500)
 _CROSS_CHECK_SIZE = MessageBytes(100, 100)
 _DEFAULT_DURATION_NS = 2 * 10**9
@@ -162,7 +161,7 @@ def stream(
             help="Also run sockperf, iperf3, nuttcp and qperf, beside our native limits.",
         ),
     ] = False,
-    sweep: Annotated[list[str] | None, sweep_option(*_SWEPT)] = None,
+    sweep: Annotated[list[str] | None, sweep_option()] = None,
     limit: LimitOption = None,
     rounds: MostRounds = None,
     until: Until = None,
@@ -196,7 +195,6 @@ def stream(
     """Send the same messages in every way, side by side; one sentence says which way won."""
     swept = asked_sweep(
         sweep,
-        _SWEPT,
         never_with={"--cross-check": cross_check, "--published": published},
         set_by_sweep={"rate": {"--rate": bool(rate)}, "size": {"--size": size is not None}},
         limit=limit,

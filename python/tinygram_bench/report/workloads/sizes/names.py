@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from tinygram_bench.model.parameters import SizesParameters
 from tinygram_bench.model.result import Case, Result
 from tinygram_bench.report.numbers import size
-from tinygram_bench.report.prose import writes_in_words
-from tinygram_bench.statistics.workloads.sizes import is_exchange
+from tinygram_bench.statistics.workloads.sizes import is_exchange, writes_of_the_setup
 
 
 def cell_name(case: Case) -> str:
@@ -34,18 +33,15 @@ def way_name(case: Case) -> str:
     """`nodelay, setup and first data in 2 writes, over loopback`."""
     server = SizesParameters.of(case).server_address
     to = "" if server is None else f", server {server}"
-    return f"{case.strategy}, setup and first data in {_writes(case)}{to}, over {case.link}"
+    writes = writes_of_the_setup(case)
+    return f"{case.strategy}, setup and first data in {writes}{to}, over {case.link}"
 
 
 def brief_ways(cases: Sequence[Case]) -> list[str]:
     """Names of the cases' ways: the strategy, and what else tells them apart: `nagle, 2 writes`."""
-    others = [(_writes(case), f"over {case.link}") for case in cases]
+    others = [(writes_of_the_setup(case), f"over {case.link}") for case in cases]
     distinct = [at for at in range(2) if len({words[at] for words in others}) > 1]
     return [
         ", ".join((case.strategy, *(words[at] for at in distinct)))
         for case, words in zip(cases, others, strict=True)
     ]
-
-
-def _writes(case: Case) -> str:
-    return writes_in_words(SizesParameters.of(case).setup_writes)

@@ -9,18 +9,7 @@ from msgspec import Struct
 
 from tinygram_bench.model.result import Figure
 from tinygram_bench.statistics.figures.intervals import figure_of
-
-
-class Spent(Struct, frozen=True):
-    """What one run spent on a message, call or sample, in µs: in all, and the parts that are known.
-
-    `cycles_us`: where single samples of several cases alternate, in all in each cycle; None in a
-    cycle of which that is not known.
-    """
-
-    total_us: float
-    parts_us: Mapping[str, float]
-    cycles_us: tuple[float | None, ...] = ()
+from tinygram_bench.statistics.figures.spent import Spent
 
 
 class Part(Struct, frozen=True):

@@ -8,7 +8,6 @@ from statistics import fmean, median
 from msgspec import Struct
 
 from tinygram_bench.model.result import Case, Run
-from tinygram_bench.statistics.verdicts.why.spent import arrival_spent
 from tinygram_bench.statistics.workloads import WORKLOADS
 from tinygram_bench.statistics.workloads.loads import alternates
 
@@ -39,9 +38,8 @@ class Evidence(Struct, frozen=True):
 
 def evidence_of(case: Case, runs: Sequence[Run]) -> Evidence:
     """What was counted of a case; `runs`: its good runs."""
-    unit = WORKLOADS[case.workload].unit
-    # The kernel counts for all connections of a run; of `sizes` some are in no figure.
-    every = "server_connections" if case.workload == "sizes" else unit
+    workload = WORKLOADS[case.workload]
+    unit = workload.unit
 
     def share(top: str, bottom: str, scale: float = 1.0) -> float | None:
         return _median(runs, lambda run: _quotient(run, top, bottom, scale))
@@ -62,7 +60,7 @@ def evidence_of(case: Case, runs: Sequence[Run]) -> Evidence:
         alone=share("link_near_to_far_data_alone", of_link) if is_watched else None,
         delayed_acks=share(
             "kernel_DelayedACKs" if case.parameters.slice_ns is None else "sliced_delayed_acks",
-            every,
+            workload.unit_of_the_kernel or unit,
             1e3,
         ),
         switches=share("sliced_context_switches", unit, 1e3),
@@ -86,6 +84,6 @@ def _unsent_samples(run: Run) -> float | None:
 
 
 def _unsent_time(case: Case, run: Run) -> float | None:
-    spent = arrival_spent(case, run)
+    spent = WORKLOADS[case.workload].arrival_spent(case, run)
     waited_us = None if spent is None else spent.parts_us.get("unsent")
     return None if spent is None or waited_us is None else waited_us / spent.total_us

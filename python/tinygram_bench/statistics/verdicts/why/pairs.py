@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -10,10 +10,11 @@ from msgspec.structs import replace
 from tinygram_bench.model.result import Case, Result, Run, Verdict
 from tinygram_bench.statistics.figures.intervals import looks_of
 from tinygram_bench.statistics.figures.samples import good_runs
+from tinygram_bench.statistics.figures.spent import Spent
 from tinygram_bench.statistics.one_way import bound_us
-from tinygram_bench.statistics.verdicts.why.account import Account, Spent, account
+from tinygram_bench.statistics.verdicts.why.account import Account, account
 from tinygram_bench.statistics.verdicts.why.evidence import Evidence, evidence_of
-from tinygram_bench.statistics.verdicts.why.spent import arrival_spent, cpu_spent
+from tinygram_bench.statistics.workloads import WORKLOADS, Spending
 
 DIFFERENT = ("faster", "slower")
 
@@ -71,8 +72,11 @@ def why(
     looks: int = 1,
 ) -> Why:
     """Why one case differs from another, by their good runs."""
+    workload = WORKLOADS[case.workload]
 
-    def accounted(spent: Callable[[Case, Run], Spent | None]) -> Account | None:
+    def accounted(spent: Spending | None) -> Account | None:
+        if spent is None:
+            return None
         return account(
             dict(_by_round(spent, baseline, baseline_runs)),
             dict(_by_round(spent, case, case_runs)),
@@ -83,16 +87,14 @@ def why(
         baseline,
         case,
         tuple(verdicts),
-        accounted(cpu_spent),
-        accounted(arrival_spent),
+        accounted(workload.cpu_spent),
+        accounted(workload.arrival_spent),
         evidence_of(baseline, baseline_runs),
         evidence_of(case, case_runs),
     )
 
 
-def _by_round(
-    spent: Callable[[Case, Run], Spent | None], case: Case, runs: Sequence[Run]
-) -> Iterator[tuple[int, Spent]]:
+def _by_round(spent: Spending, case: Case, runs: Sequence[Run]) -> Iterator[tuple[int, Spent]]:
     for run in runs:
         if (found := spent(case, run)) is not None:
             yield run.round, found

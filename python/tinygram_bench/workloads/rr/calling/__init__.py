@@ -12,17 +12,17 @@ import ssl
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from msgspec import Struct, field
 
-from tinygram_bench._native import CallBook, CallContent, Histogram
+from tinygram_bench._native import CallBook, CallContent, CallLog, Histogram
 from tinygram_bench.host.network.connections import unconnected_socket
 from tinygram_bench.model.strategies import IO_URING
 from tinygram_bench.tls.contexts import client_context
 from tinygram_bench.ways.rows import Row
 from tinygram_bench.ways.runtimes import LIBRARY as OF_LIBRARY
-from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, SliceTally, Span, Start
+from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, SliceTally, Start
 
 BY_HAND = ("nagle", "nodelay")
 """The strategies of callers that write by hand."""
@@ -69,8 +69,6 @@ Native callers do the same (crates/load, rr/caller.rs). On a shared connection, 
 they come, so that each early one is found.
 """
 Parts = list[list[bytes]]
-InSlices = Iterable[tuple[Span, int, Sequence[CallTimes]]]
-"""For each slice of a caller: its span, when the caller came there, and its calls."""
 
 
 class CallError(Exception):
@@ -82,8 +80,9 @@ class Tally(Struct):
 
     `slices`: results of each slice, where cases took turns; `call` then has only their calls. At a
     rate, `call` has times from when calls were due, and `start_delay` has how long after that they
-    were begun. `calls_not_begun` could not be begun in time, and `behind_ns` is how long the first
-    of them had been due at the end: at_a_rate.py.
+    were begun: otherwise the wait for a late reply to the call before would be in none of the times
+    (G. Tene, How NOT to Measure Latency: coordinated omission). `calls_not_begun` could not be
+    begun in time, and `behind_ns` is how long the first of them had been due at the end.
     """
 
     calls: int = 0
@@ -101,34 +100,6 @@ class Tally(Struct):
     def record_call(self, begun_ns: int, ended_ns: int) -> None:
         """Count a call from the first write of its request to the last byte of its reply."""
         self.call.record(ended_ns - begun_ns)
-        self.count(begun_ns, ended_ns)
-
-    def record_slices(self, of_each: Iterable[InSlices]) -> None:
-        """Count what each caller did in the same slices.
-
-        This is done when the last slice is over: between its slices a case rests.
-        """
-        self.slices += merged_slices(map(self._counted, of_each))
-
-    def _counted(self, slices: InSlices) -> list[SliceTally]:
-        found = []
-        for span, arrived_ns, calls in slices:
-            if span.settled_ns is None:
-                continue
-            for call in calls:
-                self.count(call.begun_ns, call.ended_ns)
-            took_ns = [
-                call.ended_ns - call.begun_ns for call in calls if call.begun_ns >= span.settled_ns
-            ]
-            for each in took_ns:
-                self.call.record(each)
-            time_ns = span.time_ns(span.settled_ns, arrived_ns, calls)
-            last_ns = calls[-1].ended_ns if calls else span.start_ns
-            found.append(SliceTally(took_ns, time_ns, last_ns, len(calls)))
-        return found
-
-    def count(self, begun_ns: int, ended_ns: int) -> None:
-        """Count a call, without its time."""
         self.calls += 1
         self.call_time_ns += ended_ns - begun_ns
         self.last_ns = max(self.last_ns, ended_ns)
@@ -136,6 +107,25 @@ class Tally(Struct):
     def record_connect(self, took_ns: int) -> None:
         self.connect.record(took_ns)
         self.connect_time_ns += took_ns
+
+    @classmethod
+    def of_native(
+        cls,
+        counters: Iterable[tuple[str, int]],
+        histograms: Iterable[tuple[str, Histogram]],
+        slices: Iterable[tuple[list[int], int, int, int]],
+    ) -> Tally:
+        """What was added up natively: counters and histograms by their names, and slices."""
+        named: dict[str, Any] = dict(histograms) | dict(counters)
+        return cls(slices=[SliceTally(*each) for each in slices], **named)
+
+    @classmethod
+    def of_logs(cls, logs: Sequence[CallLog], start: Start) -> Tally:
+        """What callers noted, in slices or at a rate. This is done when the last slice is over.
+
+        Between its slices a case rests, and others might wait for the interpreter.
+        """
+        return cls.of_native(*CallLog.add_up(logs, start.native))
 
     @classmethod
     def of(cls, tallies: Sequence[Tally]) -> Tally:
@@ -175,6 +165,13 @@ class Tally(Struct):
             "connect_ns": self.connect.to_base64(),
             "start_delay_ns": self.start_delay.to_base64(),
         }
+
+
+def note_all(log: CallLog, of_spans: Sequence[Sequence[CallTimes]]) -> None:
+    """Note what a caller did in each span, when the last is over: a list takes its calls faster."""
+    for number, calls in enumerate(of_spans):
+        for call in calls:
+            log.note(number, call)
 
 
 def merged_slices(of_each: Iterable[Sequence[SliceTally]]) -> list[SliceTally]:

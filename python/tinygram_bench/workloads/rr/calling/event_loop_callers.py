@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
-from tinygram_bench._native import Admission, CallBook, CallContent
+from tinygram_bench._native import Admission, CallBook, CallContent, CallLog
 from tinygram_bench.host.network.connections import INTRODUCTION_LIMIT_NS
 from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.tls.certificates import SERVER_NAME
@@ -31,13 +31,13 @@ from tinygram_bench.workloads.rr.calling import (
     check_silent,
     context_for,
     early_reply,
+    note_all,
     parts_of,
     short_reply,
     unconnected,
 )
-from tinygram_bench.workloads.rr.calling.at_a_rate import CallLog, record
 from tinygram_bench.workloads.rr.calling.event_loop_pacer import Pacer
-from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, Span, Start
+from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, Start
 
 _Act = Coroutine[Any, Any, None]
 _AT_A_TIME = 64
@@ -68,15 +68,17 @@ class Callers:
     def keep_to(self, book: CallBook) -> None:
         """From the start on, make calls when they are due."""
         self._book = book
+        for caller in self._callers:
+            caller.log = CallLog(is_at_a_rate=True)
 
     def run(self, start: Start) -> Tally:
         """Let the callers call; return their results. Raises CallError or OSError."""
         if self._book is None:
             _run(self._runner, self._call(start))
-            self._tally.record_slices(caller.in_slices for caller in self._callers)
         else:
             _run(self._runner, self._call_at_a_rate(start, self._book))
-            record(self._tally, start, (caller.log for caller in self._callers))
+        noted = Tally.of_logs([caller.log for caller in self._callers], start)
+        self._tally = Tally.of([self._tally, noted])
         if self._line is not None:
             self._tally.connect.record(self._line.connect_ns)
         return self._tally
@@ -114,7 +116,7 @@ class Callers:
                 group.create_task(caller.run_at_a_rate(pacer, number))
             group.create_task(pacer.run())
         for caller, number in numbers.items():
-            caller.log.not_begun_ns = book.not_begun(number)
+            caller.log.end(book.not_begun(number))
 
 
 async def _together(callers: Iterable[Caller], act: Callable[[Caller], _Act]) -> None:
@@ -149,7 +151,7 @@ class Connection:
 class Caller:
     """One caller: on a connection of its own, on one for each request, or on a shared one.
 
-    `tally`: shared by all callers of the loop, without what is in slices.
+    `tally`: shared by all callers of the loop, without what is in their logs.
     """
 
     def __init__(
@@ -160,7 +162,6 @@ class Caller:
         line: SharedLine | None,
         tally: Tally,
     ) -> None:
-        self.in_slices: list[tuple[Span, int, list[CallTimes]]] = []
         self.log = CallLog()
         self.tally = tally
         self._order = order
@@ -192,6 +193,7 @@ class Caller:
 
     async def run(self, start: Start) -> None:
         """Call again and again in each span, until its time or its number of calls is over."""
+        in_slices: list[list[CallTimes]] = []
         now_ns = 0
         for span in start.spans:
             await _until(span.start_ns)
@@ -209,14 +211,16 @@ class Caller:
                 else:
                     calls.append(call)
                 calls_left -= 1
-            self.tally.callers_time_ns += now_ns - arrived_ns
-            self.in_slices.append((span, arrived_ns, calls))
+            if span.settled_ns is None:
+                self.tally.callers_time_ns += now_ns - arrived_ns
+            in_slices.append(calls)
+        note_all(self.log, in_slices)
 
     async def run_at_a_rate(self, pacer: Pacer, number: int) -> None:
         """Make each call when it is due, or when the one before has its reply."""
         while (due_ns := await pacer.next_call(number)) is not None:
             span = pacer.span
-            self.log.note(span, due_ns, await self._call())
+            self.log.note(span, await self._call(), due_ns)
 
     async def _connected(self) -> Connection:
         connection = await connected(self._order)

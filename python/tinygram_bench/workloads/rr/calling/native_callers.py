@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tinygram_bench._native import CallBook, CallContent, RrCallers
 from tinygram_bench.model.strategies import IO_URING
 from tinygram_bench.workloads.rr.calling import Tally
-from tinygram_bench.workloads.rr.order import CallOrder, SliceTally, Start
+from tinygram_bench.workloads.rr.order import CallOrder, Start
 
 
 class Callers:
@@ -41,8 +39,4 @@ class Callers:
 
     def run(self, start: Start) -> Tally:
         """Let the callers call; return what they found. Raises OSError."""
-        spans = [span.native for span in start.spans]
-        counters, histograms, slices = self._callers.run(spans)
-        found = [SliceTally(*each) for each in slices]
-        named: dict[str, Any] = dict(histograms) | dict(counters)
-        return Tally(slices=found, **named)
+        return Tally.of_native(*self._callers.run(start.native))

@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from tinygram_bench._native import CallBook, CallContent, set_exact_timers
+from tinygram_bench._native import CallBook, CallContent, CallLog, set_exact_timers
 from tinygram_bench.host.network.connections import introduce
 from tinygram_bench.tls.certificates import SERVER_NAME
 from tinygram_bench.tls.contexts import check_agreed
@@ -20,11 +20,11 @@ from tinygram_bench.workloads.rr.calling import (
     check_reply,
     check_silent,
     context_for,
+    note_all,
     parts_of,
     short_reply,
     unconnected,
 )
-from tinygram_bench.workloads.rr.calling.at_a_rate import CallLog, record
 from tinygram_bench.workloads.rr.calling.threads_shared import SharedLine
 from tinygram_bench.workloads.rr.order import CallOrder, CallTimes, Span, Start
 
@@ -73,7 +73,7 @@ class Callers:
         """From the start on, make calls when they are due."""
         for number, caller in enumerate(self._callers):
             caller.due_ns = book.of(number)
-            caller.log = CallLog()
+            caller.log = CallLog(is_at_a_rate=True)
 
     def run(self, start: Start) -> Tally:
         """Let the callers call; return their results. Raises CallError or OSError."""
@@ -83,11 +83,8 @@ class Callers:
             thread.join()
         if self._failures:
             raise self._failures[0]
-        tally = Tally.of(self._tallies)
-        logs = [each.log for each in self._callers if each.log is not None]
-        if logs:
-            # Only now, for others might have waited for the interpreter meanwhile.
-            record(tally, start, logs)
+        noted = Tally.of_logs([each.log for each in self._callers], start)
+        tally = Tally.of([*self._tallies, noted])
         if self._line is not None:
             tally.connect.record(self._line.connect_ns)
         return tally
@@ -115,7 +112,7 @@ class Callers:
         self._has_started.wait()
         if self._start is None:
             return
-        act = caller.run if caller.log is None else caller.run_at_a_rate
+        act = caller.run if caller.due_ns is None else caller.run_at_a_rate
         try:
             self._tallies.append(act(self._start, lambda: bool(self._failures)))
         except Exception as failure:  # noqa: BLE001 - raised again by `run`
@@ -136,10 +133,9 @@ class Caller:
         self._index = 0
         self._calls = 0
         self.warm_up_ns = 0
-        self.due_ns: Sequence[int] = ()
+        self.due_ns: Sequence[int] | None = None
         """At a rate: when its calls are due, in ns of the case's own time."""
-        self.log: CallLog | None = None
-        """At a rate: what it did."""
+        self.log = CallLog()
         self._is_per_request = order.connections == "per-request"
         self._tally = Tally()
 
@@ -158,8 +154,11 @@ class Caller:
         self._tally = self._tally.after_warm_up(keeps_connects=not self._is_per_request)
 
     def run(self, start: Start, is_stopped: Callable[[], bool]) -> Tally:
-        """Call again and again in each span or until told to stop; return the results."""
-        in_slices = []
+        """Call again and again in each span or until told to stop.
+
+        Returns the results without those that are in the log.
+        """
+        in_slices: list[list[CallTimes]] = []
         now_ns = 0
         for span in start.spans:
             time.sleep(max(0.0, (span.start_ns - time.monotonic_ns()) / 1e9))
@@ -177,9 +176,10 @@ class Caller:
                 else:
                     calls.append(call)
                 calls_left -= 1
-            self._tally.callers_time_ns += now_ns - arrived_ns
-            in_slices.append((span, arrived_ns, calls))
-        self._tally.record_slices([in_slices])
+            if span.settled_ns is None:
+                self._tally.callers_time_ns += now_ns - arrived_ns
+            in_slices.append(calls)
+        note_all(self.log, in_slices)
         return self._tally
 
     def run_at_a_rate(self, start: Start, is_stopped: Callable[[], bool]) -> Tally:
@@ -187,14 +187,15 @@ class Caller:
 
         Returns the results without those that are in the log.
         """
-        assert self.log is not None, "it is told when its calls are due"
+        assert self.due_ns is not None, "it is told when its calls are due"
         set_exact_timers(True)
         due_ns = deque(self.due_ns)
         for number, span in enumerate(start.spans):
             while due_ns and not is_stopped() and _begins(span, due_ns[0]):
-                self.log.note(number, due_ns.popleft(), self._call())
+                due_at_ns = due_ns.popleft()
+                self.log.note(number, self._call(), due_at_ns)
         time.sleep(max(0.0, (start.spans[-1].start_ns - time.monotonic_ns()) / 1e9))
-        self.log.not_begun_ns = due_ns
+        self.log.end(list(due_ns))
         return self._tally
 
     def _connect(self) -> socket.socket:

@@ -35,8 +35,11 @@ fn all_calls_are_made_none_before_it_is_due_and_their_times_count_from_then() {
             tally
         });
         assert_eq!(counts.requests, 40 + 4 * 2, "{connections:?}");
-        assert_eq!((tally.calls, tally.calls_not_begun), (40, 0));
-        assert_eq!((tally.call.count(), tally.start_delay.count()), (40, 40));
+        assert_eq!((tally.calls, tally.start_delays.not_begun), (40, 0));
+        assert_eq!(
+            (tally.call.count(), tally.start_delays.times.count()),
+            (40, 40)
+        );
         // Little's law, with callers that were there all the time.
         assert!(tally.call_time_ns + tally.connect_time_ns <= tally.callers_time_ns);
         assert!(tally.callers_time_ns >= 4 * LASTS_NS);
@@ -69,11 +72,11 @@ fn calls_that_their_caller_could_not_begin_count_with_the_time_that_they_waited(
         );
         let tally = outcome.unwrap();
         assert_eq!(
-            (tally.calls, tally.calls_not_begun),
+            (tally.calls, tally.start_delays.not_begun),
             (1, 2),
             "{connections:?}"
         );
-        assert_eq!(tally.behind_ns, 15 * MS);
+        assert_eq!(tally.start_delays.behind_ns, 15 * MS);
         // 60 ms, 15 ms and 10 ms.
         assert_eq!(tally.call.count(), 3);
         assert!(tally.call.max_ns() >= 59 * MS);
