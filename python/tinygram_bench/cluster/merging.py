@@ -31,6 +31,7 @@ LONGEST = frozenset(
         "run_time_ns",
         "send_buffer_bytes",
         "send_mss_bytes",
+        "slice_ns",
         "slices",
         "slices_entered",
         "slices_overrun",

@@ -6,11 +6,16 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tinygram_bench.cli.bounds import backlog_below
+from tinygram_bench.cli.bounds import backlog_below, check_slice
 from tinygram_bench.cli.options.rates import check_schedules
 from tinygram_bench.host.network import private_network
+from tinygram_bench.links import parse_link
 from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Plan
+from tinygram_bench.model.strategies import parse_strategy
+from tinygram_bench.model.units import format_duration_ns
+from tinygram_bench.runs.slices import least_rows
 from tinygram_bench.workloads.rr.cases import RrOptions, number_of
 from tinygram_bench.workloads.rr.serving import longest_backlog
 
@@ -25,7 +30,24 @@ def check_due(plan: Plan, slice_ns: int | None) -> Plan:
 
     `slice_ns`: of `--slice`.
     """
-    return check_schedules(plan, _MOST_CALLS, slice_ns)
+    check_schedules(plan, _MOST_CALLS, slice_ns)
+    if slice_ns is not None:
+        _check_slices(plan, slice_ns)
+    return plan
+
+
+def _check_slices(plan: Plan, slice_ns: int) -> None:
+    """Raise UsageError where a slice has no time for as many calls in a row as one must have.
+
+    What a link and a hold make of a call is known; the rest is found out before the start, and
+    slices are lengthened by it (runs/group.py).
+    """
+    for case in plan.cases:
+        held_ns = parse_strategy(case.strategy).duration_ns or 0
+        call_ns, rows = parse_link(case.link).rtt_ns + held_ns, least_rows(case.producers)
+        holding = f"{rows} calls in a row of {format_duration_ns(call_ns)} (--link, --strategy)"
+        duration_ns = RrParameters.of(case).duration_ns or 0
+        check_slice(slice_ns, duration_ns, rows * call_ns, holding)
 
 
 def processes_of_callers(text: str | None, processes: int, each: int) -> tuple[int, int]:
