@@ -99,6 +99,19 @@ def check_slices(done: Done) -> None:
         assert counters["round_trips_ns"] <= 12 * counters["run_time_ns"]
 
 
+def test_slices_have_time_for_replies_that_are_held_and_this_is_told(command: Command) -> None:
+    server = "runtime=asyncio,implementation=tinygram,server=protocol"
+    held = ("--only", server, "--strategy", "nodelay", "--strategy", "coalesce:10ms")
+    words = ("--size", 100, "--workers", 1, "--rounds", 1, "--duration", "400ms")
+    done = command.run(*words, *held)
+    assert done.code == 0, done.stderr
+    # Twenty messages that come one after the other.
+    assert {run["counters"]["slice_ns"] for run in done.runs} == {200 * MS}
+    assert {run["counters"]["slices"] for run in done.runs} == {2}
+    said = " ".join(done.stdout.split())
+    assert "In 2 of 2 runs slices lasted 200 ms, longer than the 20 ms planned" in said
+
+
 def test_loads_that_differ_take_turns_apart_and_over_a_link(command: Command) -> None:
     done = command.run(*SLICED, *TWO, "--size", 1000, "--link", "rtt=500us,bandwidth=1gbit")
     assert done.code == 0, done.stderr

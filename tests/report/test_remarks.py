@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 from tests.support.experiments import flat_out, result_of
 
+from tinygram_bench.model.result import Result
 from tinygram_bench.report.surroundings import surroundings_of
 
 FLOOR = {
@@ -76,3 +77,28 @@ def test_nothing_is_told_of_a_case_without_others_nor_of_cases_in_slices() -> No
     )
     sliced = replace(result, plan=replace(result.plan, cases=in_slices))
     assert surroundings_of(sliced).remarks == ()
+
+
+def sliced_result(slice_ms: float, *lasted_ms: float) -> Result:
+    """A result whose runs of a case had slices that lasted so long."""
+    ways = {"loop/nodelay": [1e5] * len(lasted_ms)}
+    result = result_of(*flat_out(ways))
+    (case,) = result.plan.cases
+    case = replace(case, parameters=replace(case.parameters, slice_ns=round(slice_ms * 1e6)))
+    runs = (
+        replace(run, counters={**run.counters, "slice_ns": round(ms * 1e6)})
+        for run, ms in zip(result.runs, lasted_ms, strict=True)
+    )
+    return replace(result, plan=replace(result.plan, cases=(case,)), runs=tuple(runs))
+
+
+def test_slices_that_were_longer_than_planned_are_told_with_the_reason() -> None:
+    (remark,) = surroundings_of(sliced_result(20, 20, 176.04, 1_200)).remarks
+    assert remark.startswith(
+        "In 2 of 3 runs slices lasted 176 to 1200 ms, longer than the 20 ms planned: by what "
+        "messages or calls took before the start"
+    )
+
+
+def test_slices_as_long_as_planned_are_not_told() -> None:
+    assert surroundings_of(sliced_result(20, 20, 20)).remarks == ()

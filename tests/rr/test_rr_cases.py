@@ -126,11 +126,21 @@ def test_what_cannot_be_is_refused_by_name(change: dict[str, Any], said: str) ->
 
 
 def test_nodelay_is_compared_with_nagle_where_nothing_else_differs() -> None:
-    plan = plan_rr(RrOptions(runtimes=("threads", "native"), sends_per_request=(1, 10)))
+    plan = plan_rr(RrOptions(runtimes=("native",), sends_per_request=(1, 10)))
     pairs = list(compared_pairs(plan.cases))
     assert len(pairs) == len(plan.cases) // 2
     for baseline, case_id in pairs:
         assert baseline == case_id.replace("/nodelay/loopback", "/nagle/loopback")
+
+
+def test_each_runtime_is_compared_with_the_first_by_the_same_strategy() -> None:
+    runtimes = ("threads", "asyncio", "native")
+    plan = plan_rr(RrOptions(runtimes=runtimes, strategies=("nodelay",)))
+    pairs = list(compared_pairs(plan.cases))
+    assert len(pairs) == len(plan.cases) * 2 // 3
+    for baseline, case_id in pairs:
+        others = (case_id.replace(f"/{name}/", "/threads/", 1) for name in runtimes[1:])
+        assert baseline in others
 
 
 def test_who_serves_is_no_part_of_how_callers_send() -> None:

@@ -1,4 +1,4 @@
-"""`tinygram rr --slice`: cases that differ in their strategy alone take turns."""
+"""`tinygram rr --slice`: the cases of a load take turns, whoever calls and answers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SMALL = ("--request", "100", "--reply", "50", "--sends-per-request", "1")
 
 @pytest.fixture(scope="module")
 def in_slices(tmp_path_factory: pytest.TempPathFactory) -> Done:
-    """All runtimes on all kinds of connections: the strategies of each such pair take turns."""
+    """All runtimes on all kinds of connections: those of a kind take turns."""
     done = run_once(
         tmp_path_factory.mktemp("in-slices"),
         "rr",
@@ -57,9 +57,19 @@ def test_each_run_has_its_figures_slice_by_slice(
     }
     runs = [run for run in in_slices.runs if run["case_id"] in of_these]
     assert sorted(of_these[run["case_id"]] for run in runs) == ["nagle", "nodelay"]
-    slices = {run["counters"]["slices"] for run in runs}
+    of_the_kind = {
+        case["case_id"]
+        for case in in_slices.result["plan"]["cases"]
+        if case["parameters"]["connections"] == connections
+    }
+    slices = {
+        (run["counters"]["slices"], run["counters"]["slice_ns"])
+        for run in in_slices.runs
+        if run["case_id"] in of_the_kind
+    }
     assert len(slices) == 1
-    (count,) = slices
+    ((count, slice_ns),) = slices
+    assert slice_ns >= 20 * MS
     assert 1 <= count <= 30
     for run in runs:
         assert run["failure"] is None
@@ -75,8 +85,13 @@ def test_slices_are_as_long_as_a_few_of_the_slowest_calls(command: Command) -> N
     lone = ("--callers", "1x1", "--duration", "1s", "--slice", "20ms", "--rounds", "1")
     done = command.run(*words, *lone, "--runtime", "native")
     assert done.code == 0, done.stderr
-    # 20 calls of 40 ms take 800 ms, and a slice is no longer than a case's whole time.
+    # 20 calls of 40 ms take 800 ms. Of the warm-up's three calls the first may have no stall.
     assert {run["counters"]["slices"] for run in done.runs} == {1}
+    (slice_ns,) = {run["counters"]["slice_ns"] for run in done.runs}
+    assert 500 * MS < slice_ns <= 1_000 * MS
+    lasted = f"{round(slice_ns / MS, 1):g}"
+    said = " ".join(done.stdout.split())
+    assert f"In 2 of 2 runs slices lasted {lasted} ms, longer than the 20 ms planned" in said
 
 
 @pytest.mark.parametrize(
@@ -84,6 +99,16 @@ def test_slices_are_as_long_as_a_few_of_the_slowest_calls(command: Command) -> N
     [
         (("--slice", "2s"), "--slice 2s is longer than the 1s"),
         (("--slice", "1ns"), "--slice 1ns is too short: cases take turns of 1ms at least"),
+        (
+            ("--slice", "10ms", "--runtime", "asyncio", "--strategy", "coalesce:5ms"),
+            "--slice 10ms holds fewer than 4 calls in a row of 5ms (--link, --strategy): name at "
+            "least 20ms",
+        ),
+        (
+            ("--slice", "50ms", "--link", "rtt=20ms"),
+            "--slice 50ms holds fewer than 4 calls in a row of 20ms (--link, --strategy): name at "
+            "least 80ms",
+        ),
         (("--slice", "20ms", "--calls", "5"), "--calls cannot be combined with --slice"),
         (("--slice", "20ms", "--scenario", "stall"), "--scenario cannot be combined with --slice"),
         (("--slice", "20ms", "--cross-check"), "--cross-check cannot be combined with --slice"),

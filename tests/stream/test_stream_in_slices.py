@@ -97,6 +97,11 @@ def test_a_case_that_dies_while_all_start_fails_by_name_and_the_other_loses_noth
         (("--rate", "10k", "--slice", "banana"), "--slice"),
         (("--slice", "1ns"), "--slice 1ns is too short: cases take turns of 1ms at least"),
         (("--rate", "10k", "--slice", "999us"), "--slice 999us is too short"),
+        (
+            ("--slice", "5ms", "--size", "64KiB"),
+            "--slice 5ms holds fewer than 20 bursts of 64 messages of 64KiB: name at least "
+            "20971520ns",
+        ),
         (("--rate", "10k", "--slice", "20ms", "--probe", "10ms"), "--probe cannot be combined"),
         (("--rate", "10k", "--slice", "20ms", "--busy-thread"), "--busy-thread cannot be combined"),
     ],

@@ -39,6 +39,7 @@ LONGEST = frozenset(
         "run_time_ns",
         "send_buffer_bytes",
         "send_mss_bytes",
+        "slice_ns",
         "slices",
         "slices_entered",
         "slices_overrun",

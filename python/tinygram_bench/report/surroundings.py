@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from datetime import datetime
 
 from msgspec import Struct
@@ -95,6 +95,7 @@ def surroundings_of(result: Result, cpu: str | None = None) -> Surroundings:
             *_congestion_control(result),
             *_noise_floor(result),
             *_ran_alone(result),
+            *_longer_slices(result),
             *_condensed(result),
         ),
     )
@@ -198,6 +199,30 @@ def _ran_alone(result: Result) -> Iterator[str]:
             "their differences. Their runs are too short for slices: a longer --duration lets the "
             "cases take turns."
         )
+
+
+def _longer_slices(result: Result) -> Iterator[str]:
+    """A remark on slices that were longer than planned, with the reason."""
+    planned_ns = {case.case_id: case.parameters.slice_ns for case in result.plan.cases}
+    runs = [run for run in result.runs if run.counters.get("slice_ns") is not None]
+    longer = [
+        (planned, lasted)
+        for run in runs
+        if (planned := planned_ns[run.case_id] or 0) < (lasted := run.counters["slice_ns"] or 0)
+    ]
+    if longer:
+        planned_ms, lasted_ms = (_range_ms(each) for each in zip(*longer, strict=True))
+        yield (
+            f"In {len(longer)} of {len(runs)} runs slices lasted {lasted_ms} ms, longer than the "
+            f"{planned_ms} ms planned: by what messages or calls took before the start, shorter "
+            "ones would have held too few of some case of the load."
+        )
+
+
+def _range_ms(values_ns: Sequence[int]) -> str:
+    """`20`, or `20 to 180.5`."""
+    ends = (f"{round(end / 1e6, 1):g}" for end in (min(values_ns), max(values_ns)))
+    return " to ".join(dict.fromkeys(ends))
 
 
 def _noise_floor(result: Result) -> Iterator[str]:

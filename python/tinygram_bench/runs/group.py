@@ -25,14 +25,12 @@ from tinygram_bench.processes.workers import RunError
 from tinygram_bench.runs import overruns
 from tinygram_bench.runs.attempts import attempt, checked
 from tinygram_bench.runs.progress.live import Live
-from tinygram_bench.runs.slices import LEAST_MESSAGES, Ends, Slices, Used, table, used_in_slices
+from tinygram_bench.runs.slices import Ends, Slices, Used, least_rows, table, used_in_slices
 from tinygram_bench.runs.stage import Address, Stage, Turn
 from tinygram_bench.runs.workload import Alternates, Rehearsed, TakesTurns, Waiting
 
 LEAD_NS = 50_000_000
 """The time between telling all sides of a group when they start, and that start."""
-_LEAST_ROWS = 4
-"""However many messages are sent at a time, a slice has time for this many one after the other."""
 _LONGEST = 2
 """A message under way when a slice ends takes at most this many times its usual time."""
 _LEAST_PAUSE_NS = 1_000_000
@@ -101,8 +99,9 @@ class _Side(Struct, frozen=True):
 
 
 class Group(Struct, frozen=True):
-    """The cases of a load in one round. `slice_ns`: as asked for; slow messages make slices longer.
+    """The cases of a load in one round. `slice_ns`: as planned; slow messages make slices longer.
 
+    How long they were is in each run (the counter `slice_ns`), and the report tells of it.
     Some may run at the same time (`TakesTurns.at_once`): they share a stage and their slices.
     """
 
@@ -238,9 +237,7 @@ class Group(Struct, frozen=True):
         """Slices that hold a few messages of the slowest case, with gaps for messages under way."""
         found = [Rehearsed() if isinstance(each, Run) else each for each in rehearsed]
         own_ns = self.workload.own_ns(self.cases[0])
-        least_ns = (
-            max(LEAST_MESSAGES // each.at_a_time, _LEAST_ROWS) * each.message_ns for each in found
-        )
+        least_ns = (least_rows(each.at_a_time) * each.message_ns for each in found)
         slice_ns = min(own_ns, max(self.slice_ns, *least_ns))
         waits_ns = [
             self._waits_ns(case, side) + _LONGEST * (each.message_ns + _round_trip_ns(side))
@@ -354,6 +351,7 @@ def _started(start_ns: int, side: _Side) -> _Side:
 def _collected(side: _Side, used: Used) -> Run:
     with side.up.turn.explaining():
         run = side.waiting.collect(used).run
+    run = replace(run, counters={**run.counters, "slice_ns": side.slices.slice_ns})
     if not side.up.keeps_windows:
         run = replace(run, warnings=(*run.warnings, _WINDOWS_RESTART))
     return run

@@ -33,6 +33,8 @@ MOST_SLICES = 4_000
 one line."""
 LEAST_MESSAGES = 20
 """The fewest messages in a slice at its rate: with fewer, comparing medians would say little."""
+_LEAST_ROWS = 4
+"""However many messages are sent at a time, a slice has time for this many one after the other."""
 LEAST_BURSTS = 4
 """The fewest bursts in a slice: with fewer, some slices would have none."""
 GAP_NS = 1_000_000
@@ -68,6 +70,11 @@ def least_paced_ns(rate_per_s: float, burst: int) -> int:
 def least_messages(burst: int) -> int:
     """The fewest messages in a slice of a stream; `burst`: messages in a burst."""
     return max(LEAST_MESSAGES, LEAST_BURSTS * burst)
+
+
+def least_rows(at_a_time: int) -> int:
+    """The fewest messages, or calls, one after the other in a slice; `at_a_time`: beside others."""
+    return max(LEAST_MESSAGES // at_a_time, _LEAST_ROWS)
 
 
 def least_held(burst: int) -> str:

@@ -154,6 +154,11 @@ _OF_PROCESSES: Mapping[str, Said] = {
     ),
     "receive_buffer_bytes": ("bytes", "of the receiving socket's buffer (SO_RCVBUF)"),
     "slices": ("slices", "of a run that took turns with others of its load"),
+    "slice_ns": (
+        "ns",
+        "that each of its slices lasted: as planned, or longer, by how long messages or calls of "
+        "its load took before the start",
+    ),
     "slices_overrun": ("slices", "whose last message came after the next case's slice had begun"),
     "slices_entered": ("slices", "in which messages of another case still came"),
     "resting_cpu_ns": (

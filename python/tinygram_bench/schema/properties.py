@@ -8,8 +8,9 @@ _OF_EVERY_WORKLOAD = {
     "workload": "whose parameters these are",
     "congestion_control": "of both sides",
     "timeout_ns": "after so many ns a run fails",
-    "slice_ns": "how long a case's turns are beside the other cases of its load; null: it has no "
-    "slices, and each run is alone (of sizes: unless it alternates)",
+    "slice_ns": "how long a case's turns are beside the other cases of its load, as planned: the "
+    "counter slice_ns of a run says how long they were; null: it has no slices, and each run is "
+    "alone (of sizes: unless it alternates)",
     "probe_ns": "how often the kernel was asked what it holds, in ns; null: never",
     "link_backend": "what emulates the link; null: nothing has to",
 }

@@ -5,11 +5,13 @@ from __future__ import annotations
 import msgspec
 from tests.report.page.test_charts import ROUNDS, chart, paced, values
 from tests.support.experiments import flat_out, result_of
+from tests.support.measured import rr as called
 from tests.support.measured import sizes as timed
 from tests.support.plans import sizes as sizes_plans
 
 from tinygram_bench.model.result import Run
 from tinygram_bench.report.charts import charts_of
+from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 
 
 def test_the_timeline_shows_when_the_host_was_disturbed_and_not_a_way() -> None:
@@ -142,3 +144,16 @@ def test_samples_that_alternate_have_a_timeline_and_those_that_do_not_have_none(
     ]
     result = result_of(msgspec.structs.replace(plan, cases=tuple(lone)), measured.runs)
     assert not [each for each in charts_of(result) if each.name.startswith("timeline")]
+
+
+def test_ways_that_take_turns_are_named_by_what_they_have_in_common() -> None:
+    runtimes, kind = ("threads", "asyncio"), ("per-caller",)
+    plan = plan_rr(RrOptions(runtimes=runtimes, connections=kind, strategies=("nodelay",)))
+    result = called.measured(plan)
+    sliced = [
+        msgspec.structs.replace(run, slices={"call_p50_us": (1.0, 2.0)}) for run in result.runs
+    ]
+    timelines = [
+        found for found in charts_of(result_of(plan, sliced)) if found.name.startswith("timeline")
+    ]
+    assert [found.where for found in timelines] == ["1 send", "10 sends"]

@@ -237,11 +237,6 @@ def test_a_slice_has_twenty_calls_at_a_low_rate() -> None:
             ("--sweep", "size=1..9", "--server", "127.0.0.1:9"),
             "other servers are measured with --sweep rate alone",
         ),
-        (
-            ("--rate", "1", "--connections", "64", "--duration", "2min", "--lone"),
-            "may leave each of 64 connections without a call for 64s, and the server closes those "
-            "that are idle for 60s",
-        ),
     ],
 )
 def test_what_cannot_be_at_a_rate_is_refused(

@@ -70,7 +70,10 @@ def test_in_slices_no_caller_is_in_two_calls_at_a_time(in_slices: Done) -> None:
     compared = {
         verdict["case_id"].split("/loopback/")[0] for verdict in in_slices.result["verdicts"]
     }
-    assert {"rr/asyncio/adaptive"} <= compared
+    assert {"rr/asyncio/adaptive", "rr/native/nodelay"} <= compared
+    # All ways of calling take turns with each other.
+    counts = {run["counters"]["slices"] for run in in_slices.runs}
+    assert len(counts) == 1
 
 
 def test_ten_thousand_connections_of_one_process_are_served(tmp_path: Path) -> None:
@@ -114,7 +117,7 @@ def test_a_number_and_a_word_have_the_runtimes_that_each_has() -> None:
     assert RrParameters.of(cases[-1]).processes == 1
 
 
-def test_a_ring_is_compared_with_epoll_and_the_library_with_writing_by_hand(
+def test_a_ring_is_compared_with_epoll_the_library_with_writing_by_hand_and_runtimes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("tinygram_bench._native.io_uring_refusal", lambda: None)
@@ -127,6 +130,7 @@ def test_a_ring_is_compared_with_epoll_and_the_library_with_writing_by_hand(
     ways = {case.case_id: case.case_id.split("/loopback/")[0] for case in cases}
     assert [(ways[one], ways[other]) for one, other in compared_pairs(cases)] == [
         ("rr/asyncio/nodelay", "rr/asyncio/adaptive"),
+        ("rr/asyncio/nodelay", "rr/native/nodelay"),
         ("rr/native/nodelay", "rr/native/io_uring/nodelay"),
     ]
 

@@ -46,9 +46,9 @@ def streams(**load: object) -> Load:
     return Stream(1), [case_of(way, **LASTING, **load) for way in WAYS]
 
 
-def calls(runtime: str, connections: str) -> Load:
+def calls(connections: str, *runtimes: str) -> Load:
     options = RrOptions(
-        runtimes=(runtime,),
+        runtimes=runtimes,
         connections=(connections,),
         sends_per_request=(1,),
         request_bytes=100,
@@ -69,10 +69,11 @@ def echoes() -> Load:
 LOADS = {
     "stream": streams(rates_per_s=[2_000.0]),
     "stream flat out": streams(),
-    "rr native": calls("native", "per-caller"),
-    "rr native, shared": calls("native", "shared"),
-    "rr threads": calls("threads", "per-caller"),
-    "rr asyncio": calls("asyncio", "per-caller"),
+    "rr native": calls("per-caller", "native"),
+    "rr native, shared": calls("shared", "native"),
+    "rr threads": calls("per-caller", "threads"),
+    "rr asyncio": calls("per-caller", "asyncio"),
+    "rr on every runtime": calls("per-caller", "threads", "asyncio", "uvloop", "native"),
     "echo": echoes(),
 }
 ENDS = {Stream: ("sender", "receiver"), Rr: ("callers 1", "server"), Echo: ("client", "server")}

@@ -62,7 +62,9 @@ def duration_option(default: str) -> Any:
 def slice_option(default: str) -> Any:
     """The option `--slice`."""
     return quantities.duration(
-        "Length of a case's turns beside the other cases of its load.", default
+        "Length of a case's turns beside the other cases of its load. The report tells where they "
+        "were longer, for too few messages or calls.",
+        default,
     )
 
 

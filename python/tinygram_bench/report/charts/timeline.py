@@ -157,10 +157,14 @@ def _in_slices(field: Field) -> Iterator[_Turns]:
         groups.setdefault(turns_of(entrant.case), []).append(entrant)
     for entrants in groups.values():
         if len(entrants) > 1:
-            first = entrants[0]
-            load = first.label.removesuffix(first.case.strategy).removesuffix(", ")
-            where = load if len(groups) > 1 else field.title
+            where = _in_common(entrants) if len(groups) > 1 else field.title
             yield _Turns(where, [each.case for each in entrants])
+
+
+def _in_common(entrants: Sequence[Entrant]) -> str:
+    """The words of their labels that all have, but for a strategy."""
+    first, *others = (each.label.removesuffix(each.case.strategy).split(", ") for each in entrants)
+    return ", ".join(word for word in first if word and all(word in each for each in others))
 
 
 def _cycles(runs: Sequence[Run]) -> tuple[list[Cycle], str]:

@@ -183,7 +183,7 @@ def _sentences_of(result: Result) -> tuple[str, ...]:
     ]
     return tuple(said) or (
         "Nothing was compared: that needs nagle and nodelay, or one of them and another strategy, "
-        "of the same callers and connections.",
+        "or callers of two runtimes, with the same connections.",
     )
 
 

@@ -150,9 +150,13 @@ def missing(case: Case) -> str | None:
 
 def in_flight_ns(case: Case) -> int:
     """How many ns a message is on its way: its hold, and a round trip behind all in flight."""
+    return held_ns(case) + _on_link_ns(case)
+
+
+def held_ns(case: Case) -> int:
+    """How many ns its server may hold a reply back; 0 where that is not known."""
     is_known = case.runtime != EXTERNAL
-    held_ns = parse_strategy(case.strategy).duration_ns or 0 if is_known else 0
-    return held_ns + _on_link_ns(case)
+    return parse_strategy(case.strategy).duration_ns or 0 if is_known else 0
 
 
 def _on_link_ns(case: Case) -> int:
@@ -168,7 +172,7 @@ def least_message_ns(case: Case, clients: int = 1) -> float:
     """The least ns from one message of a case to the next at each client: a slice has twenty.
 
     The client with the fewest workers has the lowest rate. Holds are not in it, so that all points
-    of a sweep of holds have the same slices; these are lengthened once holds have been measured.
+    of a sweep of holds take turns; where replies are held, a round's slices are longer.
     """
     due_ns = 0.0
     if case.rate_per_s is not None:

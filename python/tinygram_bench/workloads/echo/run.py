@@ -22,9 +22,9 @@ from tinygram_bench.processes.orders import End, Go, Ready, Start
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.runs.stage import Address, Turn
-from tinygram_bench.runs.workload import Exchanged, TakesTurns, Waiting
+from tinygram_bench.runs.workload import Exchanged, Rehearsed, TakesTurns, Waiting
 from tinygram_bench.statistics.workloads.loads import is_external
-from tinygram_bench.workloads.echo.cases import in_flight_ns
+from tinygram_bench.workloads.echo.cases import held_ns, in_flight_ns
 from tinygram_bench.workloads.echo.marks import (
     Marks,
     NoMarks,
@@ -96,6 +96,13 @@ class Echo(TakesTurns):
         warm = self._warm(turn, address)
         warm.client.tell(Go())
         return _collected(turn, warm)
+
+    def rehearsed(self, turn: Turn, address: Address | None) -> Rehearsed:  # noqa: ARG002 - others try
+        """How long a held message takes, which is known; others need no longer slices."""
+        case = turn.case
+        if not held_ns(case):
+            return Rehearsed()
+        return Rehearsed(in_flight_ns(case), case.connections * EchoParameters.of(case).depth)
 
     def warmed_up(self, turn: Turn, address: Address | None, slices: Slices) -> Waiting:
         """Have the client connect and warm up, and wait for its slices."""

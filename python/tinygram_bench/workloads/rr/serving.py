@@ -30,7 +30,8 @@ SERVERS = {
 }
 """The runtime of a server → what it can do."""
 MAX_CONNECTIONS = 4096
-IDLE_NS = 60_000_000_000
+_IDLE_NS = 24 * 3_600_000_000_000
+"""Longer than a run: callers rest while others have turns, and at a low rate between calls."""
 
 
 def serve(
@@ -53,7 +54,7 @@ def serve(
         congestion_control=order.congestion_control,
         # Connections that have ended at the peer may still be open here when new ones come.
         max_connections=max(MAX_CONNECTIONS, 2 * order.connections),
-        idle_ns=IDLE_NS,
+        idle_ns=_IDLE_NS,
         host=order.host,
         client=order.client.admission,
     )

@@ -142,12 +142,17 @@ def least_ns(case: Case, clients: int = 1) -> float:
     trip: congestion windows and acknowledgements need some. Flat out a burst counts as a message,
     because senders look at the clock after each burst, and one must not fill a slice.
     """
-    message_ns = _BURST_NS_PER_BYTE * BURST_MESSAGES * case.message_bytes.max
+    message_ns = burst_ns(case)
     if case.rate_per_s is not None:
         share = case.connections // clients / case.connections
         message_ns = 1e9 / (case.rate_per_s * share)
     link = parse_link(case.link)
     return max(message_ns, link.rtt_ns + 2 * link.jitter_ns)
+
+
+def burst_ns(case: Case) -> float:
+    """The least ns that a burst of a case takes flat out."""
+    return _BURST_NS_PER_BYTE * BURST_MESSAGES * case.message_bytes.max
 
 
 def _in_whole_slices(options: StreamOptions, case: Case) -> Case:

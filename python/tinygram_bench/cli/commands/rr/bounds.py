@@ -3,55 +3,51 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tinygram_bench.cli.bounds import backlog_below
+from tinygram_bench.cli.bounds import backlog_below, check_slice
 from tinygram_bench.cli.options.rates import check_schedules
 from tinygram_bench.host.network import private_network
+from tinygram_bench.links import parse_link
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Plan
+from tinygram_bench.model.strategies import parse_strategy
 from tinygram_bench.model.units import format_duration_ns
-from tinygram_bench.statistics.workloads.loads import turns_of
+from tinygram_bench.runs.slices import least_rows
 from tinygram_bench.workloads.rr.cases import RrOptions, number_of
-from tinygram_bench.workloads.rr.serving import IDLE_NS, longest_backlog
+from tinygram_bench.workloads.rr.serving import longest_backlog
 
 _SIZES = ("request_bytes", "reply_bytes")
 _CROSS_CHECK_BYTES = 100
 _MOST_CALLS = 10_000_000
 """The most calls of a run at a rate: when each is due is known before it starts."""
-_LONGEST_GAP = 10
-"""Times the mean gap: at random arrivals one gap in 22,000 is longer."""
 
 
 def check_due(plan: Plan, slice_ns: int | None) -> Plan:
-    """Return the plan. Raises UsageError where a run has too many calls, or too few.
+    """Return the plan. Raises UsageError where a run, or a slice, has too many calls, or too few.
 
-    That is so, too, where connections would be idle for so long that our server closes them.
     `slice_ns`: of `--slice`.
     """
     check_schedules(plan, _MOST_CALLS, slice_ns)
-    in_turns = Counter(turns_of(case) for case in plan.cases if case.parameters.slice_ns)
-    for case in plan.cases:
-        asked = RrParameters.of(case)
-        closes = asked.server_runtime == "native" and asked.connections != "per-request"
-        if case.rate_per_s is None or not closes:
-            continue
-        # While others have their turns nobody calls.
-        turns = in_turns.get(turns_of(case), 1)
-        longest = 1 if case.arrival == "constant" else _LONGEST_GAP
-        between_ns = round(case.connections / case.rate_per_s * 1e9) * longest
-        silent_ns = min(between_ns, asked.duration_ns or 0) * turns
-        if silent_ns > IDLE_NS:
-            raise UsageError(
-                f"--rate {case.rate_per_s:g} may leave each of {case.connections} connections "
-                f"without a call for {format_duration_ns(silent_ns)}, and the server closes those "
-                f"that are idle for {format_duration_ns(IDLE_NS)}: raise --rate, or have fewer "
-                "--callers or --connections"
-            )
+    if slice_ns is not None:
+        _check_slices(plan, slice_ns)
     return plan
+
+
+def _check_slices(plan: Plan, slice_ns: int) -> None:
+    """Raise UsageError where a slice has no time for as many calls in a row as one must have.
+
+    What a link and a hold make of a call is known; the rest is found out before the start, and
+    slices are lengthened by it (runs/group.py).
+    """
+    for case in plan.cases:
+        held_ns = parse_strategy(case.strategy).duration_ns or 0
+        call_ns, rows = parse_link(case.link).rtt_ns + held_ns, least_rows(case.producers)
+        holding = f"{rows} calls in a row of {format_duration_ns(call_ns)} (--link, --strategy)"
+        duration_ns = RrParameters.of(case).duration_ns or 0
+        check_slice(slice_ns, duration_ns, rows * call_ns, holding)
 
 
 def processes_of_callers(text: str | None, processes: int, each: int) -> tuple[int, int]:

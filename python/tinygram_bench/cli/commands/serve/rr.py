@@ -14,9 +14,9 @@ from tinygram_bench.cli.options import CongestionControl
 from tinygram_bench.host.descriptors import raise_descriptor_limit
 from tinygram_bench.model.units import format_duration_ns
 from tinygram_bench.workloads.rr.cases import MAX_BYTES, STRATEGIES
-from tinygram_bench.workloads.rr.serving import IDLE_NS, MAX_CONNECTIONS, longest_backlog
+from tinygram_bench.workloads.rr.serving import MAX_CONNECTIONS, longest_backlog
 
-_LONGEST_IDLE_NS = 24 * 3_600_000_000_000
+_IDLE_NS, _LONGEST_IDLE_NS = 60_000_000_000, 24 * 3_600_000_000_000
 
 
 def serve_rr(
@@ -44,9 +44,9 @@ def serve_rr(
         int,
         quantities.duration(
             "Time after which a connection without progress is closed.",
-            format_duration_ns(IDLE_NS),
+            format_duration_ns(_IDLE_NS),
         ),
-    ] = IDLE_NS,
+    ] = _IDLE_NS,
     congestion_control: CongestionControl = None,
 ) -> NoReturn:
     """Reply to requests, for `tinygram rr --server` or any program that speaks with it.

@@ -22,7 +22,7 @@ from tinygram_bench.cli.bounds import (
 from tinygram_bench.cli.commands.cluster import asked as cluster_asked
 from tinygram_bench.cli.commands.stream.bounds import (
     check_bytes_at_once,
-    check_paced_slices,
+    check_slices,
     check_slices_told,
     directions_of,
 )
@@ -348,7 +348,7 @@ def stream(
     def plan_of(options: StreamOptions) -> Plan:
         plan = plan_stream(options)
         if slice is not None:
-            check_paced_slices(plan, slice, duration_ns)
+            check_slices(plan, slice, duration_ns)
         if on_cluster is None:
             return sendable(plan)
         return cluster_asked.checked(plan, on_cluster.clients)

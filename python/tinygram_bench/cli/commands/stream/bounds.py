@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from tinygram_bench.cli.bounds import check_slice, check_told, refuse, refuse_with
 from tinygram_bench.links import parse_link
 from tinygram_bench.loads.producers import MAX_POOL_BYTES
+from tinygram_bench.loads.source import BURST_MESSAGES
 from tinygram_bench.model.parameters import Direction, StreamParameters
 from tinygram_bench.model.result import Plan
 from tinygram_bench.model.units import format_bytes
 from tinygram_bench.runs.slices import LEAST_MESSAGES, least_held, least_paced_ns
-from tinygram_bench.workloads.stream.cases import StreamOptions
+from tinygram_bench.workloads.stream.cases import StreamOptions, burst_ns
+from tinygram_bench.workloads.turns import messages_ns
 
 _MOST_BYTES_AT_ONCE = 256 << 20
 
@@ -62,7 +64,7 @@ def check_bytes_at_once(asked: StreamOptions) -> None:
     )
 
 
-def check_paced_slices(plan: Plan, slice_ns: int, duration_ns: int) -> None:
+def check_slices(plan: Plan, slice_ns: int, duration_ns: int) -> None:
     """Raise UsageError where a slice of a stream holds too few messages, or is too long."""
     for case in plan.cases:
         link = parse_link(case.link)
@@ -73,6 +75,10 @@ def check_paced_slices(plan: Plan, slice_ns: int, duration_ns: int) -> None:
             holding = f"{least_held(burst)} at --rate {case.rate_per_s:g}"
             least_ns = least_paced_ns(case.rate_per_s, burst)
             check_slice(slice_ns, duration_ns, least_ns, holding)
+        else:
+            size = format_bytes(case.message_bytes.max)
+            holding = f"{LEAST_MESSAGES} bursts of {BURST_MESSAGES} messages of {size}"
+            check_slice(slice_ns, duration_ns, messages_ns(burst_ns(case)), holding)
 
 
 def check_slices_told(plan: Plan) -> None:
