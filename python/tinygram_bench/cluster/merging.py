@@ -23,6 +23,7 @@ LONGEST = frozenset(
         "clock_round_trip_ns",
         "connect_max_ns",
         "behind_ns",
+        "early_ns",
         "last_due_ns",
         "middle_ns",
         "most_messages_of_a_worker",
