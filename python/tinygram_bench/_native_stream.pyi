@@ -51,12 +51,15 @@ def match_flat_out(
     pool: MessagePool,
     hand_overs: list[tuple[int, int]],
     turns: bytes | None = None,
-) -> Histogram:
+    bound_ns: int = 0,
+) -> tuple[Histogram, int]:
     """Match sampled messages, (index in the stream, hand-over ns), to a receiver's notes.
 
-    `turns`: whose each message was, as they came, where the pool has several producers.
-    Returns the histogram of hand-over to receipt. ValueError: notes that are cut off or go
-    backwards, a message that no note reaches, or one received before it was handed over.
+    `turns`: whose each message was, as they came, where the pool has several producers. `bound_ns`:
+    by how much the notes' times may be wrong. Returns the histogram of hand-over to receipt, and by
+    how much a message came before it was handed over, at most; that counts as 0 in the histogram.
+    ValueError: notes that are cut off or go backwards, a message that no note reaches, or one that
+    was received before it was handed over by more than `bound_ns`.
     """
 
 def match_flat_out_sliced(
@@ -67,12 +70,13 @@ def match_flat_out_sliced(
     table: tuple[Sequence[int], int, int],
     middle_ns: tuple[int, int],
     turns: bytes | None = None,
-) -> tuple[Histogram, list[list[int]], list[tuple[int, int]]]:
+    bound_ns: int = 0,
+) -> tuple[Histogram, list[list[int]], list[tuple[int, int]], int]:
     """`match_flat_out` of a stream in slices: of what was handed over after a slice had settled.
 
-    The histogram; what is in it of each slice, in ns; and of each slice how many messages became
-    whole in its middle, which is between the times `middle_ns` after its begin, and how long after
-    its end its last read came, in ns.
+    The histogram; what is in it of each slice, in ns; of each slice how many messages became whole
+    in its middle, which is between the times `middle_ns` after its begin, and how long after its
+    end its last read came, in ns; and last what `match_flat_out` tells last.
     """
 
 def match_paced(
@@ -87,11 +91,13 @@ def match_paced(
     seed: int,
     turns: bytes | None = None,
     late_ns: Sequence[int] | None = None,
-) -> Histogram:
+    bound_ns: int = 0,
+) -> tuple[Histogram, int]:
     """Match every message of a schedule to a receiver's notes, from its intended send time.
 
-    `turns`, what it does not tell of, and ValueError as for `match_flat_out`, and for a schedule
-    that cannot be made. Returns the histogram of intended time (+ `late_ns` of each) to receipt.
+    `turns`, what it does not tell of, `bound_ns` and ValueError as for `match_flat_out`, and for a
+    schedule that cannot be made. Returns the histogram of intended time (+ `late_ns` of each) to
+    receipt, and by how much a message came before that time, at most.
     """
 
 def match_sliced(
@@ -107,12 +113,13 @@ def match_sliced(
     slices: tuple[Sequence[int], int, int],
     turns: bytes | None = None,
     late_ns: Sequence[int] | None = None,
-) -> tuple[Histogram, list[list[int]], list[tuple[int, int]]]:
+    bound_ns: int = 0,
+) -> tuple[Histogram, list[list[int]], list[tuple[int, int]], int]:
     """`match_paced` for a `Pacer` with `slices`: the histogram, and the latencies of each slice.
 
     In ns, without what `late_ns` says of each message. Messages that are due while a slice settles
-    are matched, too, and left out of both. Last: how many messages were due in each slice, those
-    too, and how long after its end the last of them came.
+    are matched, too, and left out of both. Then: how many messages were due in each slice, those
+    too, and how long after its end the last of them came; and last what `match_paced` tells last.
     """
 
 def read_notes(notes: bytes, since_ns: int) -> tuple[int, int, int]:

@@ -12,12 +12,14 @@ import msgspec
 
 from tinygram_bench.cluster.conductor import Conductor
 from tinygram_bench.cluster.generator import Generator
-from tinygram_bench.cluster.order import BeginOrder, GeneratorOrder, ServerOrder
+from tinygram_bench.cluster.order import BeginOrder, GeneratorOrder, OfferOrder, ServerOrder
 from tinygram_bench.cluster.ray_hosts import HostRef
 from tinygram_bench.cluster.running import _Servers
-from tinygram_bench.cluster.server import FarEnds, now_ns
+from tinygram_bench.cluster.server import WORKLOADS as WITH_SERVERS
+from tinygram_bench.cluster.server import FarEnds, OfferedServers, now_ns
 from tinygram_bench.cluster.shares import shared_out
 from tinygram_bench.hosts.keys import Keys, make_keys
+from tinygram_bench.hosts.wire import TOKEN_BYTES
 from tinygram_bench.model.result import Plan, Run
 
 SERVER = "127.0.0.1"
@@ -30,15 +32,28 @@ class LocalServer:
 
     def __init__(self, clients: int) -> None:
         keys, self.client_keys = make_keys()
-        self._far_ends = FarEnds(ServerOrder(SERVER, clients, keys, self.client_keys))
+        order = ServerOrder(SERVER, clients, keys, self.client_keys, bytes(range(TOKEN_BYTES)))
+        self._far_ends = FarEnds(order)
+        self.offered = OfferedServers(order)
         self.port = self._far_ends.port
 
-    def ask(self, step: str, _order: bytes = b"null") -> Future[bytes]:
+    def ask(self, step: str, order: bytes = b"null") -> Future[bytes]:
         answered: Future[bytes] = Future()
-        answered.set_result(msgspec.json.encode({"ping": None, "now": now_ns()}[step]))
+        answered.set_result(msgspec.json.encode(self._answer(step, order)))
         return answered
 
+    def _answer(self, step: str, order: bytes) -> object:
+        if step == "offer":
+            return self.offered.offer(msgspec.json.decode(order, type=OfferOrder))
+        if step == "rest":
+            self.offered.rest(msgspec.json.decode(order, type=list[int]))
+            return ()
+        if step == "count":
+            return self.offered.counted(msgspec.json.decode(order, type=list[int]))
+        return {"ping": None, "now": now_ns()}[step]
+
     def close(self) -> None:
+        self.offered.close()
         self._far_ends.close()
 
 
@@ -90,9 +105,12 @@ def conducted(plan: Plan, clients: int, loses: dict[int, str] | None = None) -> 
             stack.callback(generator.close)
             generators.append(generator)
         shares = partial(shared_out, clients=clients, seed=plan.seed)
-        servers = _Servers([cast(HostRef, server)], {SERVER: server.port})
+        workload = plan.cases[0].workload
+        refs = [cast(HostRef, server)]
+        servers = _Servers(refs, {SERVER: server.port}, workload, plan.seed)
+        under_test = servers if workload in WITH_SERVERS else None
         told: list[str] = []
-        yield Conductor(generators, shares, servers, told.append)
+        yield Conductor(generators, shares, servers, told.append, under_test=under_test)
 
 
 def _order(plan: Plan, port: int, keys: Keys, number: int) -> GeneratorOrder:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
 from typing import Any
@@ -14,7 +15,7 @@ from tinygram_bench._native import Histogram
 from tinygram_bench.cluster.conductor import Conductor, Lost
 from tinygram_bench.cluster.order import BeginOrder, Measured, Moment
 from tinygram_bench.cluster.shares import shared_out
-from tinygram_bench.model.result import Run
+from tinygram_bench.model.result import Case, Run
 
 PLAN = planned("loop/nodelay", "loop/nagle", rates_per_s=[2_000.0], takes_turns=True, clients=3)
 
@@ -29,6 +30,7 @@ class Scripted:
         silent: str = "",
         failing: str = "",
         server: str = "server",
+        answers: Callable[[Case], Run] | None = None,
     ) -> None:
         self.host = host
         self.server = server
@@ -37,6 +39,7 @@ class Scripted:
         self._lengths_ns = lengths_ns
         self._silent = silent
         self._failing = failing
+        self._run_of = answers or one_message
         self._cases: tuple[Any, ...] = ()
 
     def ask(self, step: str, order: bytes) -> Future[bytes]:
@@ -61,13 +64,13 @@ class Scripted:
             return self._lengths_ns
         if step == "warm":
             return None
-        latency = Histogram()
-        latency.record(1_000)
-        runs = [
-            Run(each.case_id, 0, {"messages": 1}, {"latency_ns": latency.to_base64()})
-            for each in self._cases
-        ]
-        return Measured(tuple(runs), 10, None, 0)
+        return Measured(tuple(map(self._run_of, self._cases)), 10, None, 0)
+
+
+def one_message(case: Case) -> Run:
+    latency = Histogram()
+    latency.record(1_000)
+    return Run(case.case_id, 0, {"messages": 1}, {"latency_ns": latency.to_base64()})
 
 
 class OneServer:

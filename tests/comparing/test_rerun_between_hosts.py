@@ -138,19 +138,6 @@ def test_a_result_of_one_host_takes_no_server(
     refused(("rerun", "before.json", "--server", "127.0.0.1"), said)
 
 
-def test_a_result_of_a_cluster_is_refused_with_its_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: Refused
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    hosts = [{"host": "192.0.2.1", "name": "alder", "role": "server"}]
-    environment = compared_result(RATES).environment | {"cluster": hosts}
-    command = ("tinygram", "stream", "--cluster", "auto")
-    result = replace(between_hosts(), environment=environment, command=command)
-    store.save(result, tmp_path / "before.json")
-    said = ("by the hosts of a cluster", "call its command again: tinygram stream --cluster auto")
-    refused(("rerun", "before.json"), said)
-
-
 def test_cores_of_this_host_are_kept_awake_where_they_were() -> None:
     result = between_hosts(host="192.0.2.7")
     environment = result.environment | {"cpu_latency_limit_us": 0}

@@ -281,10 +281,13 @@ _ANSWERED: tuple[Any, ...] = (
     *(rr.Report, echo.Report, list[sizes.Report], fanout.Report),
 )
 """The kinds of answers that the bench waits for, most of them at the far end (children.py)."""
-_OF_A_CLUSTER: tuple[type[object], ...] = (
+_OF_A_CLUSTER: tuple[Any, ...] = (
     cluster_order.ServerOrder,
     cluster_order.GeneratorOrder,
     cluster_order.BeginOrder,
+    cluster_order.OfferOrder,
+    tuple[cluster_order.Offered, ...],
+    tuple[ServerUsed | None, ...],
     cluster_order.Measured,
     cluster_order.Other,
     cluster_order.ToPath,

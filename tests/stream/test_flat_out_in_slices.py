@@ -125,10 +125,11 @@ def test_the_native_match_finds_what_came_in_the_middle_of_a_slice() -> None:
     found = _native.match_flat_out_sliced(
         notes, pool, [(2, 1_015), (10, 1_030)], 1_000, ([0], 100, 10), (10, 80)
     )
-    queueing, of_each, middles = found
+    queueing, of_each, middles, early_ns = found
     assert of_each == [[15, 90]]
     assert queueing.count == 2
     assert middles == [(7, 20)]
+    assert early_ns == 0
 
 
 def test_over_a_link_cases_take_turns_too(command: Command) -> None:

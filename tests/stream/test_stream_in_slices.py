@@ -148,7 +148,9 @@ def test_what_settles_is_left_out_and_what_comes_late_is_told() -> None:
         notes += struct.pack("<QQ", pool.stream_bytes(warm_up + number + 1), at_ns)
     pace = (2_000.0, "constant", 1, 40 * MS, 1)
     slices = (begins_ns, slice_ns, settling_ns)
-    latency, found, whole = _native.match_sliced(notes, pool, warm_up, start_ns, *pace, slices)
+    latency, found, whole, early_ns = _native.match_sliced(
+        notes, pool, warm_up, start_ns, *pace, slices
+    )
     # Messages are due every 0.5 ms: the first six of each slice are due while it settles.
     assert [len(each) for each in found] == [34, 34]
     assert latency.count == 68
@@ -156,6 +158,7 @@ def test_what_settles_is_left_out_and_what_comes_late_is_told() -> None:
     assert found[0][-1] == latency_ns + 25 * MS
     # The last of a slice is due 190,983 ns before its end.
     assert whole == [(40, 25 * MS + latency_ns - 190_983), (40, 0)]
+    assert early_ns == 0
 
 
 def test_a_sender_that_is_busy_between_its_slices_is_told() -> None:

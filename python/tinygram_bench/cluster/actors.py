@@ -15,6 +15,8 @@ from tinygram_bench.cluster.order import (
     BeginOrder,
     Facts,
     GeneratorOrder,
+    Offered,
+    OfferOrder,
     Other,
     PathFacts,
     ServerOrder,
@@ -22,7 +24,7 @@ from tinygram_bench.cluster.order import (
     ToPath,
 )
 from tinygram_bench.cluster.paths import Sink, bytes_per_s
-from tinygram_bench.cluster.server import FarEnds, now_ns
+from tinygram_bench.cluster.server import FarEnds, OfferedServers, now_ns
 from tinygram_bench.host.network.settings import permitted_congestion_control
 from tinygram_bench.host.probes.environment import environment
 from tinygram_bench.hosts.address import FarAddress
@@ -38,6 +40,7 @@ class HostActor:
 
     def __init__(self) -> None:
         self._far_ends: FarEnds | None = None
+        self._offered: OfferedServers | None = None
         self._generator: Generator | None = None
         self._lock = threading.Lock()
 
@@ -45,6 +48,9 @@ class HostActor:
         """Do the step of that name. Raises the errors of the step."""
         answer = {
             "facts": self._facts,
+            "offer": self._offer,
+            "rest": self._rest,
+            "count": self._count,
             "ping": lambda _: None,
             "serve": self._serve,
             "now": lambda _: now_ns(),
@@ -65,9 +71,25 @@ class HostActor:
         return Facts(tinygram.__version__, python, platform.release(), msgspec.to_builtins(facts))
 
     def _serve(self, order: bytes) -> Listening:
+        asked = msgspec.json.decode(order, type=ServerOrder)
         with self._lock:
-            self._far_ends = FarEnds(msgspec.json.decode(order, type=ServerOrder))
+            self._far_ends = FarEnds(asked)
+            self._offered = OfferedServers(asked)
         return Listening(self._far_ends.port)
+
+    def _offer(self, order: bytes) -> tuple[Offered, ...]:
+        return self._servers().offer(msgspec.json.decode(order, type=OfferOrder))
+
+    def _rest(self, order: bytes) -> tuple[()]:
+        self._servers().rest(msgspec.json.decode(order, type=list[int]))
+        return ()
+
+    def _count(self, order: bytes) -> Any:
+        return self._servers().counted(msgspec.json.decode(order, type=list[int]))
+
+    def _servers(self) -> OfferedServers:
+        assert self._offered is not None, "it was told to serve"
+        return self._offered
 
     def _clock(self, order: bytes) -> Difference:
         """The difference of another server's clock from this host's."""

@@ -1,7 +1,8 @@
 """Conducts the rounds of a cluster: tells generators what to do, and leaves lost hosts out.
 
 It does not depend on Ray: generators of any kind answer by futures. A round takes three questions
-to each generator, however many cases it has: `begin`, `warm`, `measure`.
+to each generator, however many cases it has: `begin`, `warm`, `measure`. Servers under test are
+asked before, between the second and the third, and afterwards.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ import msgspec
 from msgspec import Struct, field
 
 from tinygram_bench.cluster.merging import Part, merged
-from tinygram_bench.cluster.order import BeginOrder, Measured, Moment
+from tinygram_bench.cluster.order import BeginOrder, Measured, Moment, Offered
+from tinygram_bench.cluster.shares import of_all, replied_bytes
 from tinygram_bench.model.result import Case, Run
+from tinygram_bench.workloads.echo.marks import ServerUsed
 
 _SILENT_S = 6.0
 """A host that answers nothing at all for this time is lost."""
@@ -62,10 +65,28 @@ class Servers(Protocol):
         """The moment `lead_s` from now on each server's clock, or why a server is lost."""
 
 
+class ServersUnderTest(Protocol):
+    """The servers under test of a round, one process for each case on each server's host."""
+
+    def offer(
+        self, of_hosts: Mapping[str, Sequence[Case]], round: int
+    ) -> Mapping[str, Sequence[Offered] | Lost]:
+        """Start the servers of these cases on each host, or say why a host is lost."""
+
+    def rest(self, replied_bytes: Mapping[str, Sequence[int]]) -> None:
+        """All generators of these hosts have warmed up; the servers have sent back so much."""
+
+    def counted(
+        self, replied_bytes: Mapping[str, Sequence[int]]
+    ) -> Mapping[str, Sequence[ServerUsed | None]]:
+        """What the servers of each case have used since; None, or no host: it is not known."""
+
+
 class Conductor(Struct):
     """Runs cases on all generators at once; see `run_cases`.
 
     `shared_out`: each generator's share of a case. `tell` gets messages for the user.
+    `under_test`: the servers that all generators load; None: each has far ends of its own.
     """
 
     generators: Sequence[Generator]
@@ -74,6 +95,7 @@ class Conductor(Struct):
     tell: Callable[[str], None]
     silent_s: float = _SILENT_S
     straggling_s: float = _STRAGGLING_S
+    under_test: ServersUnderTest | None = None
     lost: dict[str, str] = field(default_factory=dict)
     """Hosts that are left out from then on, and why."""
     messages: int = 0
@@ -82,12 +104,16 @@ class Conductor(Struct):
 
     def run_cases(self, cases: Sequence[Case], round: int) -> list[Run]:
         """Run these cases, which take turns, once; return a run of each, of all hosts together."""
-        present = self._present()
+        offered = self._offered(cases, round)
         begun = self._asked(
             "begin",
             {
-                each: BeginOrder(tuple(self._own(each, case) for case in cases), round)
-                for each in present
+                each: BeginOrder(
+                    tuple(self._own(each, case) for case in cases),
+                    round,
+                    tuple(offered.get(self.generators[each].server, ())),
+                )
+                for each in self._present()
             },
             list[int],
         )
@@ -95,12 +121,73 @@ class Conductor(Struct):
         warm = self._asked("warm", dict.fromkeys(begun, lengths), type(None))
         if not warm:
             return self._merged(cases, round, {}, {})
+        if self.under_test is not None:
+            self.under_test.rest(self._replied_bytes(cases, warm))
         starts = self._starts(warm)
         found = self._asked(
             "measure", {each: start.at_ns for each, start in starts.items()}, Measured
         )
+        counted = self._counted(cases, begun, found)
         bounds = {each: starts[each].bound_ns for each in found}
-        return self._merged(cases, round, found, bounds)
+        return self._merged(cases, round, found, bounds, counted)
+
+    def _offered(self, cases: Sequence[Case], round: int) -> dict[str, Sequence[Offered]]:
+        """The servers under test on each host; generators whose host is lost are left out."""
+        if self.under_test is None:
+            return {}
+        of_hosts: dict[str, list[int]] = {}
+        for each in self._present():
+            of_hosts.setdefault(self.generators[each].server, []).append(each)
+        together = {
+            host: [of_all(case, [self._own(each, case) for each in numbers]) for case in cases]
+            for host, numbers in of_hosts.items()
+        }
+        offered: dict[str, Sequence[Offered]] = {}
+        for host, found in self.under_test.offer(together, round).items():
+            if isinstance(found, Lost):
+                for each in of_hosts[host]:
+                    self._leave_out(each, f"its server {host} is lost: {found.why}")
+            else:
+                offered[host] = found
+        return offered
+
+    def _replied_bytes(
+        self,
+        cases: Sequence[Case],
+        numbers: Iterable[int],
+        found: Mapping[int, Measured] | None = None,
+    ) -> dict[str, list[int]]:
+        """How much each server of a case has sent back to these generators.
+
+        With `found` it is what they measured, too.
+        """
+        of_hosts: dict[str, list[int]] = {}
+        for each in numbers:
+            own = of_hosts.setdefault(self.generators[each].server, [0] * len(cases))
+            for index, case in enumerate(cases):
+                run = None if found is None else found[each].runs[index]
+                own[index] += replied_bytes(self._own(each, case), run)
+        return of_hosts
+
+    def _counted(
+        self, cases: Sequence[Case], begun: Iterable[int], found: Mapping[int, Measured]
+    ) -> list[list[ServerUsed]]:
+        """For each case, what its servers have used; nothing where a generator has failed.
+
+        What they used for such a generator cannot be told apart from the rest.
+        """
+        if self.under_test is None or not found:
+            return [[] for _ in cases]
+        answers = self.under_test.counted(self._replied_bytes(cases, found, found))
+        hosts = {self.generators[each].server for each in begun}
+        whole = set(begun) == set(found) and answers.keys() == hosts
+        counted: list[list[ServerUsed]] = []
+        for index in range(len(cases)):
+            of_case = [each[index] for each in answers.values()]
+            known = [each for each in of_case if each is not None]
+            failed = any(each.runs[index].failure is not None for each in found.values())
+            counted.append(known if whole and len(known) == len(of_case) and not failed else [])
+        return counted
 
     def _starts(self, warm: Iterable[int]) -> dict[int, Moment]:
         """The common start of each generator; generators whose server is lost are left out."""
@@ -122,10 +209,14 @@ class Conductor(Struct):
         round: int,
         found: Mapping[int, Measured],
         bounds: Mapping[int, int],
+        counted: Sequence[Sequence[ServerUsed]] = (),
     ) -> list[Run]:
         return [
             merged(
-                case, round, [self._part(each, index, case, found, bounds) for each in self._all]
+                case,
+                round,
+                [self._part(each, index, case, found, bounds) for each in self._all],
+                counted[index] if counted else (),
             )
             for index, case in enumerate(cases)
         ]

@@ -11,12 +11,14 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
+from functools import partial
 from typing import Any
 
-from tinygram_bench.cluster.order import BeginOrder, GeneratorOrder, Measured
+from tinygram_bench.cluster.order import BeginOrder, GeneratorOrder, Measured, Offered
 from tinygram_bench.hosts.address import FarAddress
 from tinygram_bench.hosts.far_host import FarHost
 from tinygram_bench.model.result import Run
+from tinygram_bench.processes.orders import Listening
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.runs.bench import running
 from tinygram_bench.runs.group import LEAD_NS
@@ -70,6 +72,13 @@ class _Steps:
         return heard
 
 
+def _listening(server: Offered) -> Listening:
+    """Where the server listens. Raises RunError where it could not be started."""
+    if server.listening is None:
+        raise RunError(server.failure or "its server was not started")
+    return server.listening
+
+
 class Generator:
     """The generator of a host, from its first round to its last."""
 
@@ -80,8 +89,8 @@ class Generator:
         with ExitStack() as stack:
             self._host = stack.enter_context(closing(FarHost(address, order.keys)))
             self._steps = _Steps(self._host)
-            workload = WORKLOADS[order.workload](order)
-            bench = running(workload, far_host=self._host, agreement=self._steps)
+            self._workload = WORKLOADS[order.workload](order)
+            bench = running(self._workload, far_host=self._host, agreement=self._steps)
             self._bench = stack.enter_context(bench)
             self._stack = stack.pop_all()
         self._round: threading.Thread | None = None
@@ -89,6 +98,10 @@ class Generator:
     def begin(self, order: BeginOrder) -> list[int]:
         """Set up cases; return the least lengths of their slices and gaps, in ns."""
         self.abandon()
+        self._workload.offered = {
+            case.case_id: partial(_listening, server)
+            for case, server in zip(order.cases, order.servers, strict=bool(order.servers))
+        }
         self._round = threading.Thread(target=self._measure, args=(order,), daemon=True)
         self._round.start()
         return self._said()  # type: ignore[no-any-return]

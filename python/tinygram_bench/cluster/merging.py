@@ -12,6 +12,7 @@ from statistics import fmean
 from msgspec import Struct
 
 from tinygram_bench._native import Histogram
+from tinygram_bench.model.parameters import EchoParameters, RrParameters
 from tinygram_bench.model.result import (
     EVERY_FIGURE,
     TIMES_OF_A_HOST,
@@ -20,10 +21,16 @@ from tinygram_bench.model.result import (
     Run,
     Warning,
 )
+from tinygram_bench.processes.workers import RunError
 from tinygram_bench.runs.slice_figures import LATE_US
 from tinygram_bench.statistics.figures.counters import FORMULAS
 from tinygram_bench.statistics.figures.spreads import pooled, spread_of
 from tinygram_bench.statistics.verdicts.doubts import MAX_PACING_ERROR_SHARE
+from tinygram_bench.tls.contexts import FAREWELL_BYTES
+from tinygram_bench.workloads.echo.marks import ServerUsed
+from tinygram_bench.workloads.rr.outcome import check_records, check_server
+from tinygram_bench.workloads.rr.withheld import REQUESTS
+from tinygram_bench.workloads.warnings import strangers_told, uncounted_writes_told
 
 LONGEST = frozenset(
     {
@@ -31,6 +38,7 @@ LONGEST = frozenset(
         "clock_round_trip_ns",
         "connect_max_ns",
         "behind_ns",
+        "early_ns",
         "last_due_ns",
         "middle_ns",
         "most_messages_of_a_worker",
@@ -90,8 +98,13 @@ class Part(Struct, frozen=True):
         return self.lost or (None if self.run is None else self.run.failure)
 
 
-def merged(case: Case, round: int, parts: Sequence[Part]) -> Run:
-    """One run of all parts; partial where a host failed, and failed where all did."""
+def merged(
+    case: Case, round: int, parts: Sequence[Part], servers: Sequence[ServerUsed] = ()
+) -> Run:
+    """One run of all parts; partial where a host failed, and failed where all did.
+
+    `servers`: what each server that the parts share has used, if that is known.
+    """
     rows = tuple(map(row_of, parts))
     good = [(part.host, part.run) for part in parts if part.run and part.failure is None]
     failed = [f"{part.host}: {part.failure}" for part in parts if part.failure is not None]
@@ -101,8 +114,16 @@ def merged(case: Case, round: int, parts: Sequence[Part]) -> Run:
     counters = _counters([run.counters for run in runs])
     histograms = dict.fromkeys(name for run in runs for name in run.histograms)
     counters |= {"generators": len(runs), "step_error_ns": step_error_ns(parts)}
+    if servers:
+        shares = [part.case for part in parts if part.run is not None]
+        counters |= _counters(servers)
+        try:
+            counters |= _checked(case, shares, counters, len(servers))
+        except RunError as fault:
+            return Run(case.case_id, round, {}, {}, failure=str(fault), hosts=rows)
     warnings = [
         *_of_all(good),
+        *_of_servers(case, counters, is_known=bool(servers)),
         *_late_starts(parts),
         *_steps_not_known(parts),
         *_late_generators(parts),
@@ -125,6 +146,46 @@ def merged(case: Case, round: int, parts: Sequence[Part]) -> Run:
         slices=_slices([run.slices for run in runs]),
         hosts=rows,
     )
+
+
+def _checked(
+    case: Case, shares: Sequence[Case], counters: dict[str, int | None], servers: int
+) -> dict[str, int | None]:
+    """Check what all hosts counted against what their servers did. Raises RunError.
+
+    Returns the servers' writes without those by which they took leave of clients over TLS: they are
+    asked when these have ended.
+    """
+    if case.workload == "echo":
+        replied_bytes = counters.get("wire_bytes", counters["bytes"]) or 0
+        written_bytes, writes = counters["written_bytes"], counters["writes"]
+        if written_bytes is None or writes is None:
+            return {}
+        farewells, rest = 0, written_bytes - replied_bytes
+        if EchoParameters.of(case).tls:
+            farewells, rest = divmod(rest, FAREWELL_BYTES)
+        if rest or not 0 <= farewells <= case.connections:
+            raise RunError(
+                f"the counted writes of {servers} servers hold {written_bytes} bytes, and the "
+                f"replies to all hosts {replied_bytes}"
+            )
+        return {"written_bytes": replied_bytes, "writes": writes - farewells}
+    known = {name: count for name, count in counters.items() if count is not None}
+    warm_up = sum(each.producers * RrParameters.of(each).warm_up_calls for each in shares)
+    check_server(known, known["calls"] + warm_up + servers * REQUESTS)
+    if RrParameters.of(case).tls:
+        check_records(known, known["calls"] * case.message_bytes.max)
+    return {}
+
+
+def _of_servers(
+    case: Case, counters: Mapping[str, int | None], *, is_known: bool
+) -> Iterator[Warning]:
+    """The warnings of servers that all hosts share."""
+    if is_known:
+        yield from strangers_told(counters)
+        if case.workload == "echo":
+            yield from uncounted_writes_told(counters)
 
 
 def step_error_ns(parts: Sequence[Part]) -> int | None:

@@ -13,6 +13,7 @@ import tinygram
 from tinygram_bench.hosts.keys import Keys
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.model.value import Value
+from tinygram_bench.processes.orders import Listening
 
 T = TypeVar("T")
 
@@ -31,13 +32,15 @@ def read(said: bytes, kind: type[T]) -> T:
 class ServerOrder(Value, frozen=True):
     """The order to serve as `tinygram serve` does, at `host`; `clients`: how many at a time.
 
-    `keys`: the server's; `other_keys`: its clients', with which it asks other servers.
+    `keys`: the server's; `other_keys`: its clients', with which it asks other servers. `token`:
+    what the data connections of all generators begin with.
     """
 
     host: str
     clients: int
     keys: Keys
     other_keys: Keys
+    token: bytes
 
 
 class GeneratorOrder(Value, frozen=True):
@@ -54,11 +57,38 @@ class GeneratorOrder(Value, frozen=True):
     number: int
 
 
+class Offered(Value, frozen=True):
+    """A server under test that all generators of a server host load.
+
+    `listening` is None where it could not be started, and `failure` says why.
+    """
+
+    listening: Listening | None
+    failure: str | None = None
+
+
+class OfferOrder(Value, frozen=True):
+    """The order to a server host to start the servers under test of a round, one for each case.
+
+    `cases`: with the callers and connections that its generators have together. `seed`: the plan's.
+    """
+
+    workload: str
+    seed: int
+    cases: tuple[Case, ...]
+    round: int
+
+
 class BeginOrder(Value, frozen=True):
-    """The order to set up this host's shares of cases for a round."""
+    """The order to set up this host's shares of cases for a round.
+
+    `servers`: the servers under test of these cases; empty where each generator starts far ends of
+    its own.
+    """
 
     cases: tuple[Case, ...]
     round: int
+    servers: tuple[Offered, ...] = ()
 
 
 class Measured(Value, frozen=True):

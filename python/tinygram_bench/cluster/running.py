@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
@@ -18,19 +19,26 @@ from tinygram_bench.cluster.order import (
     Facts,
     GeneratorOrder,
     Moment,
+    Offered,
+    OfferOrder,
     Other,
     ServerOrder,
     read,
 )
 from tinygram_bench.cluster.ray_hosts import HostRef, answers, reached
+from tinygram_bench.cluster.server import WORKLOADS as WITH_SERVERS
 from tinygram_bench.cluster.shares import shared_out
 from tinygram_bench.hosts.difference import Difference
 from tinygram_bench.hosts.keys import Keys, make_keys
+from tinygram_bench.hosts.wire import TOKEN_BYTES
 from tinygram_bench.model.errors import UsageError
-from tinygram_bench.model.result import Plan
+from tinygram_bench.model.result import Case, Plan
 from tinygram_bench.processes.orders import Listening
+from tinygram_bench.workloads.echo.marks import ServerUsed
 
 _ANSWER_S = 6.0
+_OFFER_S = 60.0
+"""How long a host may take to start the servers under test of all cases, or to ask them."""
 
 
 class ClusterAsked(Struct, frozen=True):
@@ -61,6 +69,8 @@ class _Servers(Struct):
 
     refs: Sequence[HostRef]
     ports: Mapping[str, int]
+    workload: str = ""
+    seed: int = 0
     lost: dict[str, Lost] = field(default_factory=dict)
 
     def starts(self, lead_s: float) -> dict[str, Moment | Lost]:
@@ -80,18 +90,68 @@ class _Servers(Struct):
         found.update(self.lost)
         return found
 
+    def offer(
+        self, of_hosts: Mapping[str, Sequence[Case]], round: int
+    ) -> dict[str, Sequence[Offered] | Lost]:
+        """See `ServersUnderTest`."""
+        orders = {
+            host: OfferOrder(self.workload, self.seed, tuple(cases), round)
+            for host, cases in of_hosts.items()
+        }
+        counts = {host: len(cases) for host, cases in of_hosts.items()}
+        found: dict[str, Sequence[Offered] | Lost] = {}
+        found |= self._told("offer", orders, Offered, counts)
+        return found | {host: self.lost[host] for host in of_hosts if host in self.lost}
+
+    def rest(self, replied_bytes: Mapping[str, Sequence[int]]) -> None:
+        """See `ServersUnderTest`."""
+        counts = dict.fromkeys(replied_bytes, 0)
+        self._told("rest", replied_bytes, ServerUsed | None, counts)
+
+    def counted(
+        self, replied_bytes: Mapping[str, Sequence[int]]
+    ) -> Mapping[str, Sequence[ServerUsed | None]]:
+        """See `ServersUnderTest`."""
+        counts = {host: len(each) for host, each in replied_bytes.items()}
+        return self._told("count", replied_bytes, ServerUsed | None, counts)
+
+    def _told(
+        self, step: str, orders: Mapping[str, object], kind: Any, counts: Mapping[str, int]
+    ) -> dict[str, tuple[Any, ...]]:
+        """What hosts answer to orders for their servers under test, which take a while.
+
+        `kind`, `counts`: of what, and how many of them, an answer is made. A host that answers
+        something else is lost.
+        """
+        self._asked([(each, "ping", b"") for each in self._present])
+        present = [each for each in self._present if each.host in orders]
+        words = [(each, step, msgspec.json.encode(orders[each.host])) for each in present]
+        found = {}
+        for host, said in self._asked(words, _OFFER_S).items():
+            try:
+                found[host] = read(said, tuple[kind, ...])
+            except ValueError as error:
+                self.lost[host] = Lost(f"what it says is {error}")
+                continue
+            if len(found[host]) != counts[host]:
+                self.lost[host] = Lost(f"it answers of {len(found.pop(host))} servers")
+        return found
+
     @property
     def _present(self) -> list[HostRef]:
         return [each for each in self.refs if each.host not in self.lost]
 
-    def _asked(self, questions: Sequence[tuple[HostRef, str, bytes]]) -> dict[str, bytes]:
+    def _asked(
+        self, questions: Sequence[tuple[HostRef, str, bytes]], limit_s: float | None = None
+    ) -> dict[str, bytes]:
         """Each server's answer; servers that do not answer are lost."""
+        limit_s = _ANSWER_S if limit_s is None else limit_s
         asked = {ref.host: ref.ask(step, order) for ref, step, order in questions}
-        wait(asked.values(), _ANSWER_S)
+        wait(asked.values(), limit_s)
         found = {}
         for host, future in asked.items():
             if not future.done():
-                self.lost[host] = Lost(f"it did not answer in {_ANSWER_S:g} s")
+                self.lost[host] = Lost(f"it did not answer in {limit_s:g} s")
             elif (error := future.exception()) is not None:
                 self.lost[host] = Lost(str(error))
             else:
@@ -114,12 +174,18 @@ def conducting(asked: ClusterAsked, plan: Plan) -> Iterator[tuple[Conductor, lis
         ports = _serving(servers, asked.clients, server_keys, client_keys)
         generators = _generating(servers, clients, ports, client_keys, plan)
         shares = partial(shared_out, clients=asked.clients, seed=plan.seed)
-        conductor = Conductor(generators, shares, _Servers(servers, ports), _tell)
+        workload = plan.cases[0].workload
+        of_hosts = _Servers(servers, ports, workload, plan.seed)
+        under_test = of_hosts if workload in WITH_SERVERS else None
+        conductor = Conductor(generators, shares, of_hosts, _tell, under_test=under_test)
         roles = ["server"] * asked.servers + ["generator"] * asked.clients
+        shared = {} if under_test is None else {"server_processes": "one for all generators"}
+        of_roles = {"server": shared, "generator": {}}
         yield (
             conductor,
             [
                 {"host": ref.host, "name": ref.name, "role": role, **fact.environment}
+                | of_roles[role]
                 for ref, role, fact in zip(refs, roles, facts, strict=True)
             ],
         )
@@ -152,8 +218,9 @@ def check_versions(refs: Sequence[HostRef], facts: Sequence[Facts]) -> None:
 def serve_orders(
     refs: Sequence[HostRef], clients: int, server_keys: Keys, client_keys: Keys
 ) -> list[bytes]:
+    token = secrets.token_bytes(TOKEN_BYTES)
     return [
-        msgspec.json.encode(ServerOrder(each.host, clients, server_keys, client_keys))
+        msgspec.json.encode(ServerOrder(each.host, clients, server_keys, client_keys, token))
         for each in refs
     ]
 

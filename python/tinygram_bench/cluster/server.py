@@ -1,4 +1,7 @@
-"""A host of far ends: does what `tinygram serve` does, in a thread, for a run's generators."""
+"""A host of far ends: what generators ask for there, and the servers under test that they share.
+
+It does what `tinygram serve` does, in a thread, for a run's generators.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,36 @@ import asyncio
 import socket
 import threading
 import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from math import inf
+from typing import TypeVar
 
-from tinygram_bench.cluster.order import ServerOrder
+from msgspec import Struct, field
+
+from tinygram_bench.cluster.order import Offered, OfferOrder, ServerOrder
 from tinygram_bench.far.limits import Limits
 from tinygram_bench.far.server import Server
+from tinygram_bench.host.network.connections import Known
 from tinygram_bench.host.write_counter import counting
 from tinygram_bench.hosts.address import FarAddress
 from tinygram_bench.hosts.difference import Difference
 from tinygram_bench.hosts.far_host import FarHost
+from tinygram_bench.links import Link
+from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.result import Case
+from tinygram_bench.processes.children import Told
+from tinygram_bench.processes.orders import End, Listening
+from tinygram_bench.processes.workers import RunError
+from tinygram_bench.runs.stage import Stage, Turn
+from tinygram_bench.workloads.echo.marks import OwnMarks, ServerUsed, rested, since
+from tinygram_bench.workloads.echo.run import SERVER, Echo
+from tinygram_bench.workloads.rr.run import Rr
 
+T = TypeVar("T")
+WORKLOADS: Mapping[str, Callable[[int], Echo | Rr]] = {"echo": Echo, "rr": Rr}
+"""The workloads with a server under test. A stream's receiver is none: each sender has its own."""
 _TIME_S = 7 * 24 * 3_600.0
 _PROCESSES = 256
 _MEMORY_BYTES = 8 << 30
@@ -69,7 +91,7 @@ class FarEnds:
 
     async def _serve(self, listener: socket.socket, limits: Limits) -> None:
         with listener, counting() as library:
-            await Server(limits, self._order.keys, library).run(listener)
+            await Server(limits, self._order.keys, library, self._order.token).run(listener)
 
     def _until_closed(self) -> None:
         async def served() -> None:
@@ -81,6 +103,100 @@ class FarEnds:
             asyncio.Runner(loop_factory=lambda: self._loop) as runner,
         ):
             runner.run(served())
+
+
+class OfferedServers:
+    """The servers under test of a round: one process for each case, which all generators load.
+
+    They are started by a thread of their own, because they die with the one that started them.
+    """
+
+    def __init__(self, order: ServerOrder) -> None:
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="servers")
+        self._link = Link(far_address=order.host, client=Known(token=order.token))
+        self._library = ExitStack()
+        self._counting = self._library.enter_context(counting())
+        self._round = ExitStack()
+        self._served: list[_Served | None] = []
+
+    def offer(self, order: OfferOrder) -> tuple[Offered, ...]:
+        """Start them, and end those of the round before."""
+        return self._thread.submit(self._offered, order).result()
+
+    def rest(self, replied_bytes: Sequence[int]) -> None:
+        """All generators have warmed up: what is used from now on counts.
+
+        `replied_bytes`: of each case, what its server has sent back by now, or less.
+        """
+        self._asked(_Served.rest, replied_bytes)
+
+    def counted(self, replied_bytes: Sequence[int]) -> tuple[ServerUsed | None, ...]:
+        """What each server has used since; None where it has failed."""
+        return self._asked(_Served.counted, replied_bytes)
+
+    def close(self) -> None:
+        self._round.close()
+        self._library.close()
+        self._thread.shutdown()
+
+    def _offered(self, order: OfferOrder) -> tuple[Offered, ...]:
+        self._round.close()
+        self._served.clear()
+        workload = WORKLOADS[order.workload](order.seed)
+        return tuple(self._started(workload, case, order.round) for case in order.cases)
+
+    def _started(self, workload: Echo | Rr, case: Case, round: int) -> Offered:
+        self._served.append(None)
+        try:
+            where = workload.where(case)
+            stage = Stage(self._round, self._link, where, self._counting, placement=case.placement)
+            turn = Turn(stage, self._round, case, round, workload.limit_s(case))
+            address = workload.listen(turn)
+            if isinstance(workload, Rr):
+                workload.check_waits(turn, address)
+        except (OSError, RunError, UsageError) as failure:
+            return Offered(None, f"on the server's host, {failure}")
+        self._served[-1] = _Served(turn, turn.stage.child(SERVER))
+        return Offered(Listening(address.port, stage.shown))
+
+    def _asked(
+        self, ask: Callable[[_Served, int], T], replied_bytes: Sequence[int]
+    ) -> tuple[T | None, ...]:
+        found: list[T | None] = []
+        for served, count in zip(self._served, replied_bytes, strict=True):
+            try:
+                found.append(None if served is None else ask(served, count))
+            except (OSError, RunError):  # Its clients have failed, too, and say why.
+                found.append(None)
+        return tuple(found)
+
+
+class _Served(Struct):
+    """A server under test, and what it had used when all of its clients had warmed up."""
+
+    turn: Turn
+    server: Told
+    before: ServerUsed = field(default_factory=dict)
+
+    def rest(self, replied_bytes: int) -> None:
+        """Note what it has used so far. Raises RunError."""
+        self.before = self._so_far(replied_bytes)
+
+    def counted(self, replied_bytes: int) -> ServerUsed:
+        """What it has used since, and its counters. Raises RunError."""
+        after = self._so_far(replied_bytes)
+        if self.turn.case.workload == "echo":
+            return since(self.before, after) | {"strangers": after["strangers"]}
+        self.server.tell(End())
+        counters = self.turn.hear(self.server, dict[str, int])
+        used_ns = (after["server_cpu_ns"] or 0) - (self.before["server_cpu_ns"] or 0)
+        return {**counters, "server_cpu_ns": used_ns}
+
+    def _so_far(self, replied_bytes: int) -> ServerUsed:
+        self.turn.begin()
+        if self.turn.case.workload == "echo":
+            return rested(OwnMarks(self.turn, self.server), replied_bytes)
+        return {"server_cpu_ns": self.server.cpu_ns()}
 
 
 def now_ns() -> int:

@@ -8,13 +8,13 @@ connection has the same rate everywhere. For `rr` it is a share of each process'
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from tinygram_bench import _native
 from tinygram_bench.model.parameters import EchoParameters, RrParameters, StreamParameters
-from tinygram_bench.model.result import Case
+from tinygram_bench.model.result import Case, Run
 
 
 def shares_of(total: int, clients: int) -> tuple[int, ...]:
@@ -30,6 +30,27 @@ def shared_out(case: Case, clients: int, seed: int) -> tuple[Case, ...]:
     # There are at most two different parts.
     made = {part: share_of(case, part, seed) for part in dict.fromkeys(parts)}
     return tuple(made[part] for part in parts)
+
+
+def of_all(case: Case, shares: Sequence[Case]) -> Case:
+    """The case of a server that all these shares load together."""
+    return replace(
+        case,
+        producers=sum(each.producers for each in shares),
+        connections=sum(each.connections for each in shares),
+    )
+
+
+def replied_bytes(share: Case, run: Run | None) -> int:
+    """How much a server of `echo` has sent back to a generator, in plaintext; else 0.
+
+    `run`: what was measured after the warm-up; None: nothing yet.
+    """
+    if share.workload != "echo":
+        return 0
+    warm_up = EchoParameters.of(share).warm_up_messages
+    measured = 0 if run is None else run.counters.get("messages") or 0
+    return (warm_up + measured) * share.message_bytes.max
 
 
 def _stream_share(case: Case, connections: int, seed: int) -> Case:

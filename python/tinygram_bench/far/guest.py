@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 from collections.abc import Coroutine
 from contextlib import ExitStack, suppress
 from typing import Any
@@ -43,7 +42,7 @@ class _Process(Struct):
 class Guest:
     """The client of a connection; `own_host` and `client_host` are the two ends' addresses.
 
-    `token`: drawn for this client alone.
+    `token`: what its data connections begin with.
     """
 
     def __init__(
@@ -54,6 +53,7 @@ class Guest:
         client_host: str,
         limits: Limits,
         counting: Counting,
+        token: bytes,
     ) -> None:
         self.reader = reader
         self.writer = writer
@@ -61,7 +61,7 @@ class Guest:
         self.client_host = client_host
         self.limits = limits
         self.counting = counting
-        self.token = secrets.token_bytes(wire.TOKEN_BYTES)
+        self.token = token
         self._processes: dict[int, _Process] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._failure: OSError | None = None

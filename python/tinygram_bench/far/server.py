@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import secrets
 import socket
 import sys
 from collections.abc import Coroutine
@@ -73,9 +74,15 @@ class _Client(Struct, frozen=True):
 
 
 class Server:
-    """Serves clients. `keys` None: only clients on this host are served."""
+    """Serves clients. `keys` None: only clients on this host are served.
 
-    def __init__(self, limits: Limits, keys: Keys | None, counting: Counting) -> None:
+    `token`: what the data connections of all clients begin with; None: each client has its own.
+    """
+
+    def __init__(
+        self, limits: Limits, keys: Keys | None, counting: Counting, token: bytes | None = None
+    ) -> None:
+        self._token = token
         self.limits = limits
         self.keys = keys
         self.counting = counting
@@ -136,7 +143,9 @@ class Server:
             return
         try:
             own_host = wire.address_of(sock.getsockname()[0])
-            guest = Guest(known.reader, known.writer, own_host, client, self.limits, self.counting)
+            token = self._token or secrets.token_bytes(wire.TOKEN_BYTES)
+            ends = known.reader, known.writer
+            guest = Guest(*ends, own_host, client, self.limits, self.counting, token)
             await self._in_turn(guest, known.left)
         except RefusedError as refusal:
             _tell(f"refused {client}: {refusal}")

@@ -57,6 +57,24 @@ class FarChild(Told):
         return self._line.used_ns(self._number)
 
 
+class Standing(Told):
+    """That the far host still stands, for stages none of whose processes is there."""
+
+    def __init__(self, stack: ExitStack, line: Line, role: str) -> None:
+        """Raises RunError."""
+        process, channel, _ = line.beside(role)
+        stack.callback(channel.close)
+        super().__init__(process, channel)
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        return ()
+
+    def cpu_ns(self) -> int:
+        """Not known: it is no process."""
+        raise RunError(f"the {self.process.role} is no process of this stage")
+
+
 class FarHost:
     """A host on which `tinygram serve` runs. A lost control connection is made again."""
 
@@ -110,6 +128,10 @@ class FarHost:
             counts_writes=counts_writes,
             files=files,
         )
+
+    def standing(self, stack: ExitStack, role: str) -> Told:
+        """What ends when that host is lost; `role`: what is there. Raises RunError."""
+        return Standing(stack, self._line, role)
 
     def close(self) -> None:
         """End the connection, and the processes that were started there."""

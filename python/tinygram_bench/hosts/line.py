@@ -120,6 +120,19 @@ class Line:
             raise
         return process, ours, number
 
+    def beside(self, role: str) -> tuple[FarProcess, socket.socket, int]:
+        """The same of no process: it ends when this host is lost, or is told no more."""
+        process = FarProcess(role, ())
+        ours, theirs = socket.socketpair()
+        number = self._next
+        self._next = (self._next + 1) % (1 << 16)
+        try:
+            self._run(self._stand_beside(number, process, theirs))
+        except RunError:
+            ours.close()
+            raise
+        return process, ours, number
+
     def used_ns(self, number: int) -> int:
         """The CPU time of a process so far, in ns. Raises RunError."""
         return self._run(self._ask_used(number))
@@ -226,6 +239,24 @@ class Line:
             writer.close()
             raise
         self._start(self._forward(begin.number, reader))
+
+    async def _stand_beside(self, number: int, process: FarProcess, theirs: socket.socket) -> None:
+        reader, writer = await asyncio.open_connection(sock=theirs)
+        if self.failure is not None:
+            process.end(self.failure)
+            writer.close()
+            raise RunError(self.failure)
+        self._processes[number] = (process, writer)
+
+        async def until_told_no_more() -> None:
+            with suppress(OSError):
+                while await reader.read(1 << 10):
+                    pass
+            process.end(None)
+            self._processes.pop(number, None)
+            writer.close()
+
+        self._start(until_told_no_more())
 
     async def _forward(self, number: int, reader: asyncio.StreamReader) -> None:
         """Forward the bench's orders to a process, until there are no more."""

@@ -152,6 +152,15 @@ class Stage(Struct):
 
         return self.once(role, start)
 
+    def standing(self, role: str) -> None:
+        """Have runs fail when the far host is lost, on which nothing of this stage was started.
+
+        `role`: what is there. Raises RunError.
+        """
+        host = self.far_host
+        assert host is not None, "what all hosts of a cluster load is on another host"
+        self.children.append(self.once("standing", lambda: host.standing(self.stack, role)))
+
     def far_identity(self) -> Identity:
         """The identity of the far end, whose key stays on its host: another host makes its own."""
         return self.identity() if self.far_host is None else ELSEWHERE
@@ -240,6 +249,10 @@ class Turn:
         late = f"did not listen within {self.listen_limit_s:g} s"
         give_up_s = time.monotonic() + self.listen_limit_s
         (said,) = answers([server], Listening, give_up_s, late, self.stage.children)
+        return self.at(said)
+
+    def at(self, said: Listening) -> Address:
+        """The address of a server that listens at the far end."""
         if said.certificate is not None:
             self.stage.shown = said.certificate
         return Address(self.link.far_address, said.port)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
 from tinygram_bench.host.placement import Placement, placement
 from tinygram_bench.model.result import Case, Plan, Run
 from tinygram_bench.processes.children import Told
+from tinygram_bench.processes.orders import Listening
 from tinygram_bench.runs.slices import Slices, Used
 from tinygram_bench.runs.stage import Address, Turn
 
@@ -95,6 +96,18 @@ class TakesTurns(Workload):
     """
 
     is_timed_one_way = False
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.offered: Mapping[str, Callable[[], Listening]] = {}
+        """case_id → where a server listens that several hosts load; raises RunError where it
+        could not be started. Other cases have far ends of their own."""
+
+    def listen_to_offered(self, turn: Turn) -> Address:
+        """The address of the server that several hosts load. Raises RunError."""
+        listening = self.offered[turn.case.case_id]()
+        turn.stage.standing("server of all hosts")
+        return turn.at(listening)
 
     def at_once(self, case: Case) -> str:
         """The key of the cases that share a stage and slices: by default, each case has its own."""

@@ -197,8 +197,9 @@ _OF_PROCESSES: Mapping[str, Said] = {
     "middle_ns": ("ns", "of these middles together"),
     "early_ns": (
         "ns",
-        "of `fanout`: by how much a message came before it was due, at most, by the clocks of two "
-        "hosts; never more than clock_bound_ns",
+        "of `fanout`, and of `stream` between two hosts: by how much a message came before it was "
+        "due, or handed over, at most, by the two clocks; it counts as no time at all; never more "
+        "than clock_bound_ns",
     ),
     "clock_bound_ns": ("ns", "by which times between two hosts' clocks may be wrong"),
     "clock_round_trip_ns": ("ns", "the shortest round trip in which the far host told its time"),

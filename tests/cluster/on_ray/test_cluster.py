@@ -108,6 +108,9 @@ def test_callers_are_shared_and_their_calls_add_up(hosts: Hosts, tmp_path: Path)
         assert run["failure"] is None
         counters, rows = run["counters"], run["hosts"]
         assert counters["callers"] == 12
+        # These are counters of the one process that all hosts call.
+        assert counters["server_requests"] == counters["calls"] + 12 * 3 + 1
+        assert counters["server_cpu_ns"] > 0
         assert counters["calls"] == sum(each["calls"] for each in rows)
         call = Histogram.from_base64(run["histograms"]["call_ns"])
         assert 0 < call.count <= counters["calls"]
@@ -131,6 +134,8 @@ def test_servers_under_test_answer_the_workers_of_all_generators(
         assert run["failure"] is None
         counters, rows = run["counters"], run["hosts"]
         assert {each["server"] for each in rows}.isdisjoint(each["host"] for each in rows)
+        assert counters["written_bytes"] == counters["bytes"]
+        assert counters["cpu_ns"] > 0
         assert [each["connections"] for each in rows] == [2, 2, 2]
         assert [each["rate_per_s"] for each in rows] == [1_000 if rate else None] * 3
         assert min(each["messages"] for each in rows) > 0
@@ -185,6 +190,34 @@ def test_calls_over_tls_are_those_of_all_generators(hosts: Hosts, tmp_path: Path
     counters = run["counters"]
     assert 0 < counters["calls"] == sum(each["calls"] for each in run["hosts"])
     assert counters["tls_records"] == counters["calls"]
+
+
+def test_a_plan_is_measured_again_on_as_many_hosts_and_what_differs_is_told_first(
+    hosts: Hosts, tmp_path: Path
+) -> None:
+    before, again = tmp_path / "result.json", tmp_path / "again.json"
+    earlier = run_and_read(hosts, tmp_path, "stream", *LOAD, "--rounds", 1, "--clients", 3)
+    cluster = earlier["environment"]["cluster"]
+    # Ray may place the server elsewhere: those that do as before are told apart from these.
+    for each in cluster:
+        each["kernel"] = "5.0"
+    before.write_text(json.dumps(earlier))
+    words = ("rerun", before, "--cluster", "auto")
+    done = tinygram(hosts, *words, "--json", again)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(again.read_text())
+    assert result["plan"] == earlier["plan"]
+    (run,) = result["runs"]
+    assert [row["failure"] for row in run["hosts"]] == [None] * 3
+    told = done.stdout.partition("The answer")[0]
+    assert told.startswith("What differs from when it was measured\n")
+    assert "kernel: 5.0 before, " in told
+    cluster += [each for each in cluster if each["role"] == "server"]
+    before.write_text(json.dumps(earlier))
+    refused = tinygram(hosts, *words, "--json", again)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "by 5 hosts of a cluster" in refused.stderr
+    assert "has 4 with a core for us" in refused.stderr
 
 
 def test_check_tells_of_hosts_versions_clocks_and_paths(hosts: Hosts) -> None:
@@ -274,8 +307,9 @@ def test_a_server_that_is_no_ray_is_not_waited_for(hosts: Hosts) -> None:
         (("stream", *LOAD[:4]), "generator", ("--servers", 1, "--clients", 2)),
         (("stream", *LOAD[:4]), "server", ("--servers", 2, "--clients", 2)),
         (ECHO, "generator", ("--servers", 1, "--clients", 2)),
+        (ECHO, "server", ("--servers", 2, "--clients", 2)),
     ],
-    ids=["generator", "server", "generator of an echo"],
+    ids=["generator", "server", "generator of an echo", "server of an echo"],
 )
 def test_a_host_that_dies_is_named_and_the_others_go_on(
     tmp_path: Path, load: tuple[object, ...], role: str, shape: tuple[object, ...]

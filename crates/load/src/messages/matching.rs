@@ -60,30 +60,59 @@ pub enum MatchError {
         /// The stream offset that the message ends at.
         end: u64,
     },
-    /// A message arrived before it was sent: the clocks or the offsets are wrong.
-    #[error("message {index} was received {early_ns} ns before it was released")]
+    /// A message arrived before it was sent, by more than the clocks explain: they, or the offsets,
+    /// are wrong.
+    #[error(
+        "message {index} was received {early_ns} ns before it was released, by times that may be \
+         wrong by {bound_ns} ns"
+    )]
     Early {
         /// Which message of the stream, from 0.
         index: u64,
         /// By how much, in nanoseconds.
         early_ns: u64,
+        /// By how much the times may be wrong, in nanoseconds.
+        bound_ns: u64,
     },
 }
 
+/// A message that was matched to a note.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Match {
+    /// The time it was released, in nanoseconds.
+    pub released_ns: u64,
+    /// The time of its receipt, in nanoseconds. Where two clocks took the two times, it may seem to
+    /// lie before the release.
+    pub receipt_ns: u64,
+}
+
+impl Match {
+    /// How long the message took; 0 where it seems to have come before it was released: that is nearer
+    /// to the truth than less than nothing.
+    #[must_use]
+    pub fn latency_ns(&self) -> u64 {
+        self.receipt_ns.saturating_sub(self.released_ns)
+    }
+}
+
 /// Match messages to notes: a message's receipt is the time of the first note that reaches its
-/// last byte. Calls `on_match(receipt_ns, latency_ns)` for each message.
+/// last byte. Calls `on_match` for each message. Returns by how much a message came before it was
+/// released, at most, in nanoseconds.
 ///
 /// `messages` are (index in the stream, offset that the message ends at, time it was released),
-/// with ends that never decrease.
+/// with ends that never decrease. `bound_ns`: by how much the notes' times may be wrong beside those of
+/// the releases; 0 where one clock took both.
 ///
 /// # Errors
-/// [`MatchError::Unreached`], [`MatchError::Early`].
+/// [`MatchError::Unreached`], and [`MatchError::Early`] by more than the bound.
 pub fn match_receipts(
     notes: &[Note],
     messages: impl IntoIterator<Item = (u64, u64, u64)>,
-    mut on_match: impl FnMut(u64, u64),
-) -> Result<(), MatchError> {
+    bound_ns: u64,
+    mut on_match: impl FnMut(Match),
+) -> Result<u64, MatchError> {
     let mut next = 0;
+    let mut most_early_ns = 0;
     for (index, end, released_ns) in messages {
         // `while`, not `if`: one message may lie several notes further on.
         while next < notes.len() && notes[next].bytes < end {
@@ -92,16 +121,21 @@ pub fn match_receipts(
         let note = notes
             .get(next)
             .ok_or(MatchError::Unreached { index, end })?;
-        let latency_ns = note
-            .at_ns
-            .checked_sub(released_ns)
-            .ok_or(MatchError::Early {
+        let early_ns = released_ns.saturating_sub(note.at_ns);
+        if early_ns > bound_ns {
+            return Err(MatchError::Early {
                 index,
-                early_ns: released_ns.saturating_sub(note.at_ns),
-            })?;
-        on_match(note.at_ns, latency_ns);
+                early_ns,
+                bound_ns,
+            });
+        }
+        most_early_ns = early_ns.max(most_early_ns);
+        on_match(Match {
+            released_ns,
+            receipt_ns: note.at_ns,
+        });
     }
-    Ok(())
+    Ok(most_early_ns)
 }
 
 #[cfg(test)]
@@ -143,10 +177,11 @@ mod tests {
         fn a_receipt_is_the_first_note_that_reaches_the_last_byte((ends, notes) in streams()) {
             let messages = ends.iter().enumerate().map(|(i, &end)| (i as u64, end, 5));
             let mut receipts = Vec::new();
-            match_receipts(&notes, messages, |at_ns, latency_ns| {
-                assert_eq!(latency_ns, at_ns - 5);
-                receipts.push(at_ns);
+            let early_ns = match_receipts(&notes, messages, 0, |found| {
+                assert_eq!(found.latency_ns(), found.receipt_ns - 5);
+                receipts.push(found.receipt_ns);
             }).unwrap();
+            prop_assert_eq!(early_ns, 0);
             let expected: Vec<u64> = ends.iter().map(|&end| brute_force(&notes, end).unwrap()).collect();
             prop_assert_eq!(&receipts, &expected);
             prop_assert!(receipts.is_sorted());
@@ -156,7 +191,7 @@ mod tests {
         fn sampled_messages_get_the_same_receipts((ends, notes) in streams(), step in 1usize..9) {
             let messages = ends.iter().enumerate().step_by(step).map(|(i, &end)| (i as u64, end, 0));
             let mut receipts = Vec::new();
-            match_receipts(&notes, messages, |at_ns, _| receipts.push(at_ns)).unwrap();
+            match_receipts(&notes, messages, 0, |found| receipts.push(found.receipt_ns)).unwrap();
             let expected: Vec<u64> =
                 ends.iter().step_by(step).map(|&end| brute_force(&notes, end).unwrap()).collect();
             prop_assert_eq!(receipts, expected);
@@ -184,22 +219,42 @@ mod tests {
             at_ns: 100,
         }];
         assert_eq!(
-            match_receipts(&notes, [(0, 10, 50), (1, 11, 50)], |_, _| ()),
+            match_receipts(&notes, [(0, 10, 50), (1, 11, 50)], 0, |_| ()),
             Err(MatchError::Unreached { index: 1, end: 11 })
         );
     }
 
     #[test]
-    fn a_message_received_before_its_release_is_an_error() {
+    fn one_clock_takes_no_message_before_its_release() {
         let notes = [Note {
             bytes: 10,
             at_ns: 100,
         }];
+        let refused = match_receipts(&notes, [(4, 10, 101)], 0, |_| ()).unwrap_err();
         assert_eq!(
-            match_receipts(&notes, [(4, 10, 130)], |_, _| ()),
+            refused.to_string(),
+            "message 4 was received 1 ns before it was released, by times that may be wrong by 0 ns"
+        );
+    }
+
+    #[test]
+    fn a_message_may_come_before_its_release_by_what_two_clocks_may_be_wrong_by_and_no_more() {
+        let notes = [(10, 100), (20, 150)].map(|(bytes, at_ns)| Note { bytes, at_ns });
+        let messages = [(0, 10, 120), (1, 20, 145)];
+        let mut found = Vec::new();
+        let early_ns = match_receipts(&notes, messages, 20, |each| found.push(each)).unwrap();
+        assert_eq!(early_ns, 20);
+        let times: Vec<_> = found
+            .iter()
+            .map(|each| (each.released_ns, each.receipt_ns, each.latency_ns()))
+            .collect();
+        assert_eq!(times, [(120, 100, 0), (145, 150, 5)]);
+        assert_eq!(
+            match_receipts(&notes, messages, 19, |_| ()),
             Err(MatchError::Early {
-                index: 4,
-                early_ns: 30
+                index: 0,
+                early_ns: 20,
+                bound_ns: 19
             })
         );
     }

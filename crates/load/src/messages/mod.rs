@@ -24,7 +24,7 @@ pub use cutter::Cutter;
 pub use echo::{Completed, EchoError, Echoes};
 pub use in_slices::{Received, received_in_slices};
 pub use interleaving::arrivals;
-pub use matching::{MatchError, Note, match_receipts};
+pub use matching::{Match, MatchError, Note, match_receipts};
 pub use pool::{MAX_MESSAGE_BYTES, MAX_PRODUCERS, MessagePool, PoolError};
 pub use publications::{Follower, HEADER_BYTES, PublicationError, Publications};
 pub use sizes::{

@@ -9,41 +9,46 @@ use tinygram_load::messages::{
     MatchError, Note, Received, arrivals, match_receipts, received_in_slices,
 };
 
-/// Match messages to stored notes: the histogram of release to receipt.
+/// Match messages to stored notes: the histogram of release to receipt, and by how much a message came
+/// before it was released, at most.
 fn match_all(
     py: Python<'_>,
     notes: &[u8],
     messages: impl IntoIterator<Item = (u64, u64, u64)> + Send,
-) -> PyResult<Histogram> {
+    bound_ns: u64,
+) -> PyResult<(Histogram, u64)> {
     py.detach(|| {
         let notes = Note::parse_all(notes)?;
         let mut inner = tinygram_core::Histogram::new();
-        match_receipts(&notes, messages, |_, latency_ns| inner.record(latency_ns))?;
-        Ok(Histogram { inner })
+        let early_ns = match_receipts(&notes, messages, bound_ns, |found| {
+            inner.record(found.latency_ns());
+        })?;
+        Ok((Histogram { inner }, early_ns))
     })
     .map_err(|error: MatchError| PyValueError::new_err(error.to_string()))
 }
 
 #[pyfunction]
-#[pyo3(signature = (notes, pool, hand_overs, turns=None))]
+#[pyo3(signature = (notes, pool, hand_overs, turns=None, bound_ns=0))]
 pub fn match_flat_out(
     py: Python<'_>,
     notes: &[u8],
     pool: &MessagePool,
     hand_overs: Vec<(u64, u64)>,
     turns: Option<&[u8]>,
-) -> PyResult<Histogram> {
+    bound_ns: u64,
+) -> PyResult<(Histogram, u64)> {
     let pool = &pool.inner;
     let Some(turns) = turns else {
         let messages = hand_overs
             .into_iter()
             .map(|(index, at_ns)| (index, pool.stream_bytes(index + 1), at_ns));
-        return match_all(py, notes, messages);
+        return match_all(py, notes, messages, bound_ns);
     };
     let handed_over: HashMap<u64, u64> = hand_overs.into_iter().collect();
     let messages = arrivals(pool, turns)
         .filter_map(|(index, end)| Some((index, end, *handed_over.get(&index)?)));
-    match_all(py, notes, messages)
+    match_all(py, notes, messages, bound_ns)
 }
 
 /// How late the pacer was with each message of a schedule, in nanoseconds, if that is to be taken off.
@@ -70,9 +75,9 @@ impl Late {
 #[pyfunction]
 #[expect(
     clippy::too_many_arguments,
-    reason = "the schedule's five and the stream's six"
+    reason = "the schedule's five and the stream's seven"
 )]
-#[pyo3(signature = (notes, pool, first_message, start_ns, rate_per_s, arrival, burst, duration_ns, seed, turns=None, late_ns=None))]
+#[pyo3(signature = (notes, pool, first_message, start_ns, rate_per_s, arrival, burst, duration_ns, seed, turns=None, late_ns=None, bound_ns=0))]
 pub fn match_paced(
     py: Python<'_>,
     notes: &[u8],
@@ -86,7 +91,8 @@ pub fn match_paced(
     seed: u64,
     turns: Option<&[u8]>,
     late_ns: Option<Vec<u32>>,
-) -> PyResult<Histogram> {
+    bound_ns: u64,
+) -> PyResult<(Histogram, u64)> {
     let schedule = schedule(rate_per_s, arrival, burst, duration_ns, seed)?;
     let count = schedule.messages();
     let late_ns = Late::new(late_ns, count)?;
@@ -99,28 +105,28 @@ pub fn match_paced(
             let is_due = position < count;
             is_due.then(|| (index, end, since_ns(position)))
         });
-        return match_all(py, notes, messages);
+        return match_all(py, notes, messages, bound_ns);
     }
     let messages = (0..count).map(|position| {
         let index = first_message + position;
         let end = pool.stream_bytes(index + 1);
         (index, end, since_ns(position))
     });
-    match_all(py, notes, messages)
+    match_all(py, notes, messages, bound_ns)
 }
 
 /// For each slice, how many messages were due in it, settling or not, and how long after its end the last
 /// of them came, in nanoseconds.
 type Whole = Vec<(u64, u64)>;
 
-/// The latencies of a paced stream in slices, in nanoseconds: of all, and of each slice; and what is said
-/// of each whole slice.
+/// The latencies of a paced stream in slices, in nanoseconds: of all, and of each slice; what is said of
+/// each whole slice; and by how much a message came before it was released, at most.
 #[pyfunction]
 #[expect(
     clippy::too_many_arguments,
-    reason = "the schedule's six and the stream's six"
+    reason = "the schedule's six and the stream's seven"
 )]
-#[pyo3(signature = (notes, pool, first_message, start_ns, rate_per_s, arrival, burst, duration_ns, seed, slices, turns=None, late_ns=None))]
+#[pyo3(signature = (notes, pool, first_message, start_ns, rate_per_s, arrival, burst, duration_ns, seed, slices, turns=None, late_ns=None, bound_ns=0))]
 pub fn match_sliced(
     py: Python<'_>,
     notes: &[u8],
@@ -135,7 +141,8 @@ pub fn match_sliced(
     slices: SliceTable,
     turns: Option<&[u8]>,
     late_ns: Option<Vec<u32>>,
-) -> PyResult<(Histogram, Vec<Vec<u64>>, Whole)> {
+    bound_ns: u64,
+) -> PyResult<(Histogram, Vec<Vec<u64>>, Whole, u64)> {
     let (slices, settling_ns) = slices_of(slices)?;
     let schedule = schedule(rate_per_s, arrival, burst, duration_ns, seed)?.in_slices(&slices);
     let count = schedule.messages();
@@ -165,20 +172,20 @@ pub fn match_sliced(
             )
         });
         let mut whole = vec![(0, 0); slices.count()];
-        match_receipts(&notes, released, |receipt_ns, latency_ns| {
+        let early_ns = match_receipts(&notes, released, bound_ns, |each| {
             let position = positions.next().expect("a message for each match");
             if let Some(slice) = slices.measuring(schedule.due_ns(position), 0) {
                 let end_ns = start_ns + slices.end_ns(slice);
                 let (due, late_ns) = &mut whole[slice];
                 *due += 1;
-                *late_ns = receipt_ns.saturating_sub(end_ns).max(*late_ns);
+                *late_ns = each.receipt_ns.saturating_sub(end_ns).max(*late_ns);
             }
             if let Some(slice) = slices.measuring(schedule.due_ns(position), settling_ns) {
-                found[slice].push(latency_ns);
-                inner.record(latency_ns);
+                found[slice].push(each.latency_ns());
+                inner.record(each.latency_ns());
             }
         })?;
-        Ok((Histogram { inner }, found, whole))
+        Ok((Histogram { inner }, found, whole, early_ns))
     })
     .map_err(|error: MatchError| PyValueError::new_err(error.to_string()))
 }
@@ -188,13 +195,14 @@ pub fn match_sliced(
 type Middles = Vec<(u64, u64)>;
 
 /// The slices of a stream that was sent flat out: how long what was handed over in the middles of
-/// slices took to come, of all and of each slice, in nanoseconds; and what came in them.
+/// slices took to come, of all and of each slice, in nanoseconds; what came in them; and by how much a
+/// message came before it was handed over, at most.
 #[pyfunction]
 #[expect(
     clippy::too_many_arguments,
-    reason = "the stream's four and the slices' two"
+    reason = "the stream's five and the slices' two"
 )]
-#[pyo3(signature = (notes, pool, hand_overs, start_ns, table, middle_ns, turns=None))]
+#[pyo3(signature = (notes, pool, hand_overs, start_ns, table, middle_ns, turns=None, bound_ns=0))]
 pub fn match_flat_out_sliced(
     py: Python<'_>,
     notes: &[u8],
@@ -204,7 +212,8 @@ pub fn match_flat_out_sliced(
     table: SliceTable,
     middle_ns: (u64, u64),
     turns: Option<&[u8]>,
-) -> PyResult<(Histogram, Vec<Vec<u64>>, Middles)> {
+    bound_ns: u64,
+) -> PyResult<(Histogram, Vec<Vec<u64>>, Middles, u64)> {
     let (slices, settling_ns) = slices_of(table)?;
     let pool = &pool.inner;
     py.detach(|| {
@@ -225,11 +234,11 @@ pub fn match_flat_out_sliced(
         };
         let mut inner = tinygram_core::Histogram::new();
         let mut queueing_ns = vec![Vec::new(); slices.count()];
-        match_receipts(&notes, handed_over, |receipt_ns, latency_ns| {
-            let at_ns = (receipt_ns - latency_ns).saturating_sub(start_ns);
+        let early_ns = match_receipts(&notes, handed_over, bound_ns, |each| {
+            let at_ns = each.released_ns.saturating_sub(start_ns);
             if let Some(slice) = slices.measuring(at_ns, settling_ns) {
-                queueing_ns[slice].push(latency_ns);
-                inner.record(latency_ns);
+                queueing_ns[slice].push(each.latency_ns());
+                inner.record(each.latency_ns());
             }
         })?;
         let whole_messages = |bytes| match &arrived {
@@ -246,7 +255,7 @@ pub fn match_flat_out_sliced(
         );
         let values = |each: Received| (each.messages, each.late_ns);
         let middles = middles.into_iter().map(values).collect();
-        Ok((Histogram { inner }, queueing_ns, middles))
+        Ok((Histogram { inner }, queueing_ns, middles, early_ns))
     })
     .map_err(|error: MatchError| PyValueError::new_err(error.to_string()))
 }

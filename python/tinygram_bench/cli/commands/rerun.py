@@ -5,14 +5,17 @@ from __future__ import annotations
 import shlex
 import socket
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
 
 from tinygram_bench.cli import options, stored
+from tinygram_bench.cli.bounds import refuse_with
+from tinygram_bench.cli.commands.cluster import asked as cluster_asked
 from tinygram_bench.cli.measuring import Asked, measure_and_show
 from tinygram_bench.cli.terminal import console
 from tinygram_bench.hosts.address import FarAddress
@@ -39,6 +42,9 @@ from tinygram_bench.workloads.sizes import cases as sizes_cases
 from tinygram_bench.workloads.sizes.run import Sizes
 from tinygram_bench.workloads.stream import cases as stream_cases
 from tinygram_bench.workloads.stream.run import Stream
+
+if TYPE_CHECKING:
+    from tinygram_bench.cluster.running import ClusterAsked
 
 _WORKLOADS: Mapping[str, tuple[Callable[[int], Workload], Missing]] = {
     "stream": (Stream, stream_cases.missing),
@@ -70,6 +76,14 @@ def rerun(
             show_default="the result's",
         ),
     ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="auto|HOST:PORT",
+            help="Ray cluster that this host is a node of, for a result of a cluster.",
+            show_default=False,
+        ),
+    ] = None,
     anonymous: options.Anonymous = False,
     quiet: options.Quiet = False,
     notes: options.Notes = False,
@@ -77,17 +91,22 @@ def rerun(
 ) -> int:
     """Measure a result's plan again, with its seed, and say what changed since.
 
-    What differs in the environment, of both hosts where there are two, is told before the first
-    run; the result is stored like any other.
+    What differs in the environment, of every host that measures, is told before the first run; the
+    result is stored like any other.
     """
     earlier = stored.load(file)
     workload, missing = _workload_of(earlier, file)
-    far = _far_end(earlier, server, file)
+    far = _far_end(earlier, server, cluster, file)
     plan = _of_this_host(earlier.plan, missing, file)
     if not run_commands:
         _refuse_commands(plan, file)
     if json is not None and store.real_path(json) == store.real_path(file):
         raise UsageError(f"--json {json} is the result to compare with: name another file")
+    if cluster is not None:
+        refuse_with(
+            "--cluster", {"--run-commands": run_commands}, "a cluster measures no other programs"
+        )
+    on_cluster = None if cluster is None else _cluster_again(earlier, plan, cluster, file)
     destination = options.destination("rerun", json, None, anonymous)
     with stored.made_of(file):
         _prepare_links(plan)
@@ -98,7 +117,7 @@ def rerun(
             with stored.made_of(file):
                 _tell_differences(pen, earlier, found)
 
-    manner = options.manner(quiet, False, notes, was_awake(earlier), wait, far)
+    manner = options.manner(quiet, False, notes, was_awake(earlier), wait, far, on_cluster)
     asked = Asked(plan, workload, destination, manner, tell_environment=tell_environment)
     code = measure_and_show(asked)
     # Do this also where a run failed or after Ctrl-C: the finished runs can be compared.
@@ -144,11 +163,6 @@ def _workload_of(earlier: Result, file: Path) -> tuple[Workload, Missing]:
             f"{file} cannot be measured again from its file: the command decides by itself what it "
             f"runs; {again}"
         )
-    if "cluster" in earlier.environment:
-        raise UsageError(
-            f"{file} cannot be measured again from its file: it was measured by the hosts of a "
-            f"cluster, and a plan does not say which; {again}"
-        )
     if earlier.cross_check is not None:
         raise UsageError(
             f"{file} cannot be measured again from its file: it has other programs beside "
@@ -163,12 +177,51 @@ def _workload_of(earlier: Result, file: Path) -> tuple[Workload, Missing]:
     return make(earlier.plan.seed), missing
 
 
-def _far_end(earlier: Result, server: str | None, file: Path) -> FarAddress | None:
+def _cluster_again(earlier: Result, plan: Plan, address: str, file: Path) -> ClusterAsked:
+    """As many hosts of the cluster as have measured before, as servers and as clients.
+
+    Raises UsageError where it has fewer.
+    """
+    with stored.made_of(file):
+        roles = Counter(str(each["role"]) for each in earlier.environment["cluster"])
+        servers, clients = roles["server"], roles["generator"]
+        if not 1 <= servers <= clients:
+            raise UsageError(
+                f"{file} cannot be measured again: it tells of {servers} servers and {clients} "
+                "clients of its cluster; measure anew with the command of its workload"
+            )
+        cluster_asked.checked(plan, clients)
+    hosts = cluster_asked.hosts_of(address)
+    if hosts < servers + clients:
+        raise UsageError(
+            f"{file} was measured by {servers + clients} hosts of a cluster, {servers} of them "
+            f"servers, and that of --cluster {address} has {hosts} with a core for us: add hosts "
+            "with `ray start --address=…`, or measure anew with fewer --clients"
+        )
+    return cluster_asked.of(address, servers, clients)
+
+
+def _far_end(
+    earlier: Result, server: str | None, cluster: str | None, file: Path
+) -> FarAddress | None:
     """The host of the far end: that of `--server`, or else the result's; None: it had none.
 
     The result's host is used though its file may be from others, for nothing is sent to another
-    machine unless the key of its server was pasted here. Raises UsageError.
+    machine unless the key of its server was pasted here. A cluster has no such keys: it is named
+    anew. Raises UsageError.
     """
+    if "cluster" in earlier.environment:
+        if server is not None or cluster is None:
+            raise UsageError(
+                f"{file} was measured by the hosts of a cluster: name the one that is to measure "
+                "it again with --cluster auto, or --cluster HOST:PORT, and no --server"
+            )
+        return None
+    if cluster is not None:
+        raise UsageError(
+            f"--cluster {cluster} is for a result that was measured by the hosts of a cluster, and "
+            f"{file} was not: leave it out, or measure anew with the command of its workload"
+        )
     if all(case.link != REMOTE for case in earlier.plan.cases):
         if server is not None:
             raise UsageError(

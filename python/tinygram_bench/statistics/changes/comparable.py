@@ -28,6 +28,7 @@ _DECISIVE = {
     "network": "network",
     "congestion_control": "congestion control",
     "sysctls": "kernel settings",
+    "server_processes": "processes of a server under test",
 }
 """Facts of the environment that make times and counts incomparable, and what they are called."""
 _DECISIVE_FOR_TIMES = {

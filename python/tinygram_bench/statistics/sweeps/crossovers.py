@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import exp, log
+from sys import float_info
 
 from msgspec import Struct
 
@@ -12,6 +13,8 @@ from tinygram_bench.model.result import Case, Figure
 from tinygram_bench.statistics.figures.intervals import figure_of
 from tinygram_bench.statistics.sweeps.choice import brackets
 from tinygram_bench.statistics.sweeps.curves import Swept
+
+_LEAST_RATIO = float_info.min
 
 
 class Crossover(Struct, frozen=True):
@@ -42,12 +45,14 @@ def crossings_of(values: Sequence[float], ratios: Sequence[Sequence[float]]) -> 
     """The value at which the ratio crosses 1, in each round; the ends are the first and last value.
 
     The n-th rounds of all points are taken together. Between points, the ratio's logarithm is a
-    straight line over that of the value. Points without a ratio are left out.
+    straight line over that of the value. Points without a ratio are left out. A time that the
+    clocks of two hosts do not tell from nothing makes a ratio of 0: it is on its side of 1, and as
+    far from it as can be.
     """
     known = [(value, each) for value, each in zip(values, ratios, strict=True) if each]
     count = min(len(each) for _, each in known)
     return tuple(
-        _crossing([(log(value), log(each[number])) for value, each in known], sign)
+        _crossing([(log(value), log(each[number] or _LEAST_RATIO)) for value, each in known], sign)
         for number in range(count)
         for sign in [_sign(known[0][1])]
     )

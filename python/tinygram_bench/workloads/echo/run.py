@@ -40,7 +40,8 @@ from tinygram_bench.workloads.echo.slices import Sliced
 from tinygram_bench.workloads.turns import arrival_seed
 
 PACKAGE = "tinygram_bench.workloads.echo"
-_SERVER = "server"
+SERVER = "server"
+"""The role of the server under test on its stage."""
 
 
 class Echo(TakesTurns):
@@ -83,6 +84,8 @@ class Echo(TakesTurns):
             return running
         if is_external(case):
             return _start_external(turn)
+        if case.case_id in self.offered:
+            return self.listen_to_offered(turn)
         return turn.stage.once("listening", lambda: _start_ours(turn))
 
     def own_ns(self, case: Case) -> int:
@@ -107,6 +110,7 @@ class Echo(TakesTurns):
     def warmed_up(self, turn: Turn, address: Address | None, slices: Slices) -> Waiting:
         """Have the client connect and warm up, and wait for its slices."""
         warm = self._warm(turn, address, slices)
+        is_shared = turn.case.case_id in self.offered
         began_ns: list[int] = []
 
         def start(at_ns: int) -> None:
@@ -116,7 +120,7 @@ class Echo(TakesTurns):
         def collect(used: Used) -> Exchanged:
             turn.hear(warm.client, Ready)
             warm.client.tell(Go())
-            return _collected(turn, warm, Sliced(used, began_ns[0]))
+            return _collected(turn, warm, Sliced(used, began_ns[0]), is_shared=is_shared)
 
         return Waiting(warm.pids, (warm.client.worker.pid,), [warm.client], start, collect)
 
@@ -127,7 +131,7 @@ class Echo(TakesTurns):
     def _client_order(self, turn: Turn, address: Address, slices: Slices | None) -> ClientOrder:
         case = turn.case
         asked = EchoParameters.of(case)
-        is_ours = turn.stage.has(_SERVER)
+        is_ours = turn.stage.has(SERVER) or case.case_id in self.offered
         return ClientOrder(
             host=address.host,
             port=address.port,
@@ -190,7 +194,9 @@ def _warmed_up(turn: Turn, address: Address, order: ClientOrder) -> _Warm:
     )
 
 
-def _collected(turn: Turn, warm: _Warm, sliced: Sliced | None = None) -> Exchanged:
+def _collected(
+    turn: Turn, warm: _Warm, sliced: Sliced | None = None, *, is_shared: bool = False
+) -> Exchanged:
     """What both ends tell when the exchange has ended. Raises RunError."""
     order, client = warm.order, warm.client
     report = turn.hear(client, Report)
@@ -203,7 +209,8 @@ def _collected(turn: Turn, warm: _Warm, sliced: Sliced | None = None) -> Exchang
         counters=report.counters | since(warm.used, used) | kernel,
         strangers=used.get("strangers"),
         congestion_controls=warm.congestion_controls,
-        is_ours=turn.stage.has(_SERVER),
+        is_ours=turn.stage.has(SERVER) or is_shared,
+        is_shared=is_shared,
         has_private_network=turn.link.counter_fds is not None,
         sliced=sliced,
     )
@@ -213,7 +220,7 @@ def _collected(turn: Turn, warm: _Warm, sliced: Sliced | None = None) -> Exchang
 def _start_ours(turn: Turn) -> Address:
     case, link = turn.case, turn.link
     asked = EchoParameters.of(case)
-    server = turn.stage.far(_SERVER, f"{PACKAGE}.server", counts_writes=True)
+    server = turn.stage.far(SERVER, f"{PACKAGE}.server", counts_writes=True)
     server.tell(
         ServerOrder(
             runtime=case.runtime,
@@ -250,7 +257,7 @@ def _start_external(turn: Turn) -> Address:
         with link.far.entered(), suppress(PermissionError):
             set_congestion_control(asked.congestion_control)
     program = turn.program(
-        _SERVER,
+        SERVER,
         shlex.split(asked.server_command or ""),
         # The client notices its end, and reports more.
         is_watched=False,
@@ -265,8 +272,8 @@ def _start_external(turn: Turn) -> Address:
 
 
 def _marks_of(turn: Turn) -> Marks:
-    if turn.stage.has(_SERVER):
-        return OwnMarks(turn, turn.stage.child(_SERVER))
+    if turn.stage.has(SERVER):
+        return OwnMarks(turn, turn.stage.child(SERVER))
     if turn.programs:
         return SessionMarks(turn.programs[0].pid)
     return NoMarks()

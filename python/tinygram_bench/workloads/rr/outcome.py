@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -59,9 +59,9 @@ def assembled(case: Case, round: int, found: Found, *, has_private_network: bool
     callers = case.producers
     warm_up = callers * RrParameters.of(case).warm_up_calls
     if found.server is not None:
-        _check_server(found.server, summed["calls"] + warm_up + withheld.REQUESTS)
+        check_server(found.server, summed["calls"] + warm_up + withheld.REQUESTS)
         if RrParameters.of(case).tls:
-            _check_records(found.server, summed["calls"] * case.message_bytes.max)
+            check_records(found.server, summed["calls"] * case.message_bytes.max)
     _check_law(summed)
     counters: dict[str, int | None] = {
         **summed,
@@ -132,7 +132,8 @@ def _in_slices(
     }
 
 
-def _check_server(counted: dict[str, int], calls: int) -> None:
+def check_server(counted: Mapping[str, int], calls: int) -> None:
+    """Raise RunError where the server reports faults, or counted another number of requests."""
     faults = [f"{counted[name]} {words}" for name, words in _FAULTS.items() if counted.get(name)]
     if faults:
         raise RunError(f"the server reports that {', '.join(faults)}")
@@ -142,7 +143,8 @@ def _check_server(counted: dict[str, int], calls: int) -> None:
         )
 
 
-def _check_records(counted: dict[str, int], plain_bytes: int) -> None:
+def check_records(counted: Mapping[str, int], plain_bytes: int) -> None:
+    """Raise RunError where the records have other bytes than the requests and these records."""
     records, wire_bytes = counted["tls_records"], counted["wire_bytes"]
     expected_bytes = plain_bytes + RECORD_OVERHEAD_BYTES * records
     if wire_bytes != expected_bytes:

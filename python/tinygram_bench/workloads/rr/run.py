@@ -35,7 +35,8 @@ from tinygram_bench.workloads.rr.withheld import REQUESTS, check_waits
 from tinygram_bench.workloads.turns import arrival_seed
 
 PACKAGE = "tinygram_bench.workloads.rr"
-_SERVER = "server"
+SERVER = "server"
+"""The role of the server on its stage."""
 _PORT_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _ALL_PORTS = "1024 65535"
 _LEAD_NS = 50_000_000
@@ -62,8 +63,10 @@ class Rr(TakesTurns):
         running = self.server_address(turn.case)
         if running is not None:
             return running
+        if turn.case.case_id in self.offered:
+            return self.listen_to_offered(turn)
         turn.stage.once("all ports", lambda: _widen_ports(turn.link.near))
-        server = turn.stage.far(_SERVER, f"{PACKAGE}.server")
+        server = turn.stage.far(SERVER, f"{PACKAGE}.server")
         server.tell(self._server_order(turn))
         return turn.listening(server)
 
@@ -104,7 +107,7 @@ class Rr(TakesTurns):
 
         return Waiting(
             tuple(process.worker.pid for process in callers),
-            turn.stage.child(_SERVER).pids if turn.stage.has(_SERVER) else (),
+            turn.stage.child(SERVER).pids if turn.stage.has(SERVER) else (),
             callers,
             start=begin,
             collect=lambda used: _collected(turn, starts[0], ready, slices, used),
@@ -143,6 +146,12 @@ class Rr(TakesTurns):
         return CallContent(case.message_bytes.max, RrParameters.of(case).reply_bytes, self.seed)
 
     def _check_waits(self, turn: Turn, address: Address) -> None:
+        if turn.case.case_id in self.offered:
+            return  # One host has asked for all.
+        self.check_waits(turn, address)
+
+    def check_waits(self, turn: Turn, address: Address) -> None:
+        """Check that the server waits for the end of a request. Raises RunError."""
         try:
             check_waits(
                 address,
@@ -150,7 +159,7 @@ class Rr(TakesTurns):
                 RrParameters.of(turn.case).reply_bytes,
                 _give_up_ns(turn),
                 turn.link,
-                is_ours=turn.stage.has(_SERVER),
+                is_ours=turn.stage.has(SERVER),
                 certificate=_certificate(turn),
             )
         except RunError:
@@ -258,9 +267,9 @@ def _give_up_ns(turn: Turn) -> int:
 
 def _server_counters(turn: Turn) -> dict[str, int] | None:
     """End the run of our server, which answers its counters; None where it is not ours."""
-    if not turn.stage.has(_SERVER):
+    if not turn.stage.has(SERVER):
         return None
-    server = turn.stage.child(_SERVER)
+    server = turn.stage.child(SERVER)
     server.tell(End())
     return turn.hear(server, dict[str, int])
 
@@ -299,7 +308,7 @@ def _widen_ports(network: Network) -> None:
 
 def _server_cpu_ns(turn: Turn) -> int | None:
     """The CPU time of our server's process so far, in ns; None where there is none."""
-    return turn.stage.child(_SERVER).cpu_ns() if turn.stage.has(_SERVER) else None
+    return turn.stage.child(SERVER).cpu_ns() if turn.stage.has(SERVER) else None
 
 
 def _difference(after: int | None, before: int | None) -> int | None:

@@ -54,10 +54,13 @@ class Heard(Value, frozen=True):
     """What the receiver left: a note for each read, and with several producers the turns.
 
     On many connections there is a note for each read that ended a message, and turns, too.
+    `bound_ns`: by how much the notes' times may be wrong beside the sender's; 0: one clock took
+    both.
     """
 
     notes: bytes
     turns: bytes
+    bound_ns: int = 0
 
 
 class Pace(Value, frozen=True):

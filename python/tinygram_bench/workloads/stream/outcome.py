@@ -36,8 +36,9 @@ def assembled(
 ) -> Run:
     """Check that every byte is accounted for, match messages to notes, and put the run together.
 
-    All times are of one clock. The notes are not trusted: no read may be later than `collected_ns`,
-    when the receiver had ended. `used`: the CPU time in slices. Raises RunError.
+    All times are of one clock, or were converted to one. The notes are not trusted: no read may be
+    later than `collected_ns`, when the receiver had ended. `used`: the CPU time in slices. Raises
+    RunError.
     """
     slices: dict[str, tuple[float | None, ...]] = {}
     pool = message_pool(
@@ -52,9 +53,12 @@ def assembled(
             _check_turns(order, of_each, heard)
         else:
             stream_bytes = pool.stream_bytes(order.warm_up + sum(of_each))
-        if last_ns > collected_ns:
-            late_ns = last_ns - collected_ns
-            raise RunError(f"the receiver noted a read {late_ns} ns after its notes were collected")
+        late_ns = last_ns - collected_ns
+        if late_ns > heard.bound_ns:
+            raise RunError(
+                f"the receiver noted a read {late_ns} ns after its notes were collected, by times "
+                f"that may be wrong by {heard.bound_ns} ns"
+            )
         if noted_bytes != stream_bytes:
             raise RunError(f"the receiver noted {noted_bytes} of the {stream_bytes} bytes")
         written_bytes = counters["written_bytes"]
@@ -69,14 +73,14 @@ def assembled(
             raise RunError("another program's connection reached the receiver")
         hand_overs = _hand_overs(order, report, of_each)
         if used is None:
-            matched = _matched(order, report, pool, heard, hand_overs)
+            matched, early_ns = _matched(order, report, pool, heard, hand_overs)
         else:
             if order.pace is None:
                 on_way_ns = parse_link(case.link).rtt_ns // 2
                 found = flat_out_in_slices(order, report, pool, heard, used, hand_overs, on_way_ns)
             else:
                 found = paced_in_slices(order, report, pool, heard, used)
-            matched, slices = found.histograms, found.figures
+            matched, slices, early_ns = found.histograms, found.figures, found.early_ns
             counters |= found.counters
     except ValueError as error:
         raise RunError(f"notes and messages do not match: {error}") from error
@@ -86,6 +90,8 @@ def assembled(
         "run_time_ns": last_ns - report.start_ns,
         "reads": reads,
     }
+    if heard.bound_ns:
+        counters["early_ns"] = early_ns
     if order.certificate is not None:
         counters["receiving_ns"] = counters["run_time_ns"]
         if order.slices is not None:
@@ -111,18 +117,21 @@ def _matched(
     pool: _native.MessagePool,
     heard: Heard,
     hand_overs: Sequence[Sequence[tuple[int, int]]],
-) -> dict[str, _native.Histogram]:
+) -> tuple[dict[str, _native.Histogram], int]:
     """Histograms: latency from the intended time, if there is one, and queueing from hand-over.
 
     Where the pacer sleeps, there is also the latency without the pacer's lateness with each
-    message.
+    message. Last: by how much a message came too early, at most.
     """
     pace = order.pace
     turns = heard.turns if order.has_turns else None
     histograms = {}
+    most_early_ns = 0
     if pace is None or order.producers > 1:
         of_all = [each for of_one in hand_overs for each in of_one]
-        queueing = _native.match_flat_out(heard.notes, pool, of_all, turns)
+        queueing, most_early_ns = _native.match_flat_out(
+            heard.notes, pool, of_all, turns, heard.bound_ns
+        )
         _check_count(queueing, len(of_all))
         histograms["queueing_ns"] = queueing
     if pace is not None:
@@ -130,7 +139,7 @@ def _matched(
         if pace.sleeps:
             late_ns["net_latency_ns"] = report.late_ns
         for name, off_ns in late_ns.items():
-            latency = _native.match_paced(
+            latency, early_ns = _native.match_paced(
                 heard.notes,
                 pool,
                 order.warm_up,
@@ -142,10 +151,12 @@ def _matched(
                 pace.seed,
                 turns,
                 off_ns,
+                heard.bound_ns,
             )
             _check_count(latency, order.messages)
             histograms[name] = latency
-    return histograms
+            most_early_ns = max(early_ns, most_early_ns)
+    return histograms, most_early_ns
 
 
 def _messages_of_each(order: Order, report: Report) -> tuple[int, ...]:

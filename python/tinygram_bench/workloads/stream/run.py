@@ -303,10 +303,11 @@ def _collected(turn: Turn, order: Order, used: Used | None = None) -> Exchanged:
     host.clock.look(max(over_ns, collected_ns - FRESH_NS))
     found = host.clock.followed(start_ns)
     if _is_reverse(turn.case):
-        heard = replace(heard, notes=notes_there(heard.notes, found))
+        notes = notes_there(heard.notes, found)
         collected_ns, start_ns = found.far_ns(collected_ns), found.near_ns(report.start_ns)
     else:
-        heard = replace(heard, notes=notes_here(heard.notes, found))
+        notes = notes_here(heard.notes, found)
+    heard = replace(heard, notes=notes, bound_ns=found.bound_ns)
     run = add_up(counters, heard, collected_ns)
     return Exchanged(with_bound(run, found.bound_ns, host.clock.round_trip_ns), start_ns)
 

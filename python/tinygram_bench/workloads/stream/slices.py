@@ -52,11 +52,15 @@ _UNSENT = 3
 
 
 class Found(Struct, frozen=True):
-    """All latencies or queueing times, figure → its value in each slice or block, and counters."""
+    """All latencies or queueing times, figure → its value in each slice or block, and counters.
+
+    `early_ns`: by how much a message came before it was due, or handed over, at most.
+    """
 
     histograms: dict[str, _native.Histogram]
     figures: dict[str, Values]
     counters: dict[str, int | None]
+    early_ns: int
 
 
 def paced_in_slices(
@@ -72,7 +76,7 @@ def paced_in_slices(
 
     def matched(
         pacer_late_ns: Sequence[int] | None,
-    ) -> tuple[_native.Histogram, list[list[int]], list[tuple[int, int]]]:
+    ) -> tuple[_native.Histogram, list[list[int]], list[tuple[int, int]], int]:
         return _native.match_sliced(
             heard.notes,
             pool,
@@ -86,9 +90,10 @@ def paced_in_slices(
             slices.native,
             heard.turns if order.has_turns else None,
             pacer_late_ns,
+            heard.bound_ns,
         )
 
-    latency, latencies_ns, whole = matched(None)
+    latency, latencies_ns, whole, early_ns = matched(None)
     histograms = {"latency_ns": latency}
     # By the rate, and not by what came, so that every case of the load has the same blocks.
     per_slice = pace.rate_per_s * (slices.slice_ns - slices.settling_ns) / 1e9
@@ -102,13 +107,14 @@ def paced_in_slices(
         ),
     }
     if pace.sleeps:
-        histograms["net_latency_ns"], net_ns, _ = matched(report.late_ns)
+        histograms["net_latency_ns"], net_ns, _, net_early_ns = matched(report.late_ns)
+        early_ns = max(early_ns, net_early_ns)
         figures |= percentiles_us("net_latency", net_ns, per_slice)
         figures["net_latency_mean_us"] = _means_us(net_ns)
     late_ns = [late_ns for _, late_ns in whole]
     figures |= late_us(late_ns)
     counters = counters_of(used)
-    return Found(histograms, figures, counters)
+    return Found(histograms, figures, counters, early_ns)
 
 
 def flat_out_in_slices(
@@ -128,7 +134,7 @@ def flat_out_in_slices(
     slices = order.slices
     assert slices is not None, "it took turns"
     middle_ns = (slices.settling_ns + on_way_ns, slices.open_ns + on_way_ns)
-    queueing, queueing_ns, middles = _native.match_flat_out_sliced(
+    queueing, queueing_ns, middles, early_ns = _native.match_flat_out_sliced(
         heard.notes,
         pool,
         [each for of_one in hand_overs for each in of_one],
@@ -136,6 +142,7 @@ def flat_out_in_slices(
         slices.native,
         middle_ns,
         heard.turns if order.has_turns else None,
+        heard.bound_ns,
     )
     lasting_ns = middle_ns[1] - middle_ns[0]
     handed_over = _handed_over(hand_overs, report, slices)
@@ -150,7 +157,7 @@ def flat_out_in_slices(
         "middle_messages": sum(count for count, _ in middles),
         "middle_ns": lasting_ns * len(middles),
     }
-    return Found({"queueing_ns": queueing}, figures, counters)
+    return Found({"queueing_ns": queueing}, figures, counters, early_ns)
 
 
 def _means_us(by_slice_ns: Sequence[Sequence[int]]) -> Values:

@@ -55,10 +55,6 @@ def clustered(
             if value is not None:
                 raise UsageError(f"{option} needs --cluster auto, or --cluster HOST:PORT")
         return None
-    # The packages that clusters need take long to import.
-    from tinygram_bench.cluster.ray_hosts import reached
-    from tinygram_bench.cluster.running import ClusterAsked
-
     for option, is_given in never_with.items():
         if is_given:
             raise UsageError(
@@ -66,12 +62,11 @@ def clustered(
             )
     servers = between("--servers", 1 if servers is None else servers, 1, MOST_CLIENTS)
     if clients is None:
-        with reached(address) as cluster:
-            hosts = [each for each in cluster.nodes if each.cores >= 1]
-        clients = len(hosts) - servers
+        hosts = hosts_of(address)
+        clients = hosts - servers
         if clients < 1:
             raise UsageError(
-                f"--cluster {address} has {len(hosts)} hosts with a core for us, and {servers} for "
+                f"--cluster {address} has {hosts} hosts with a core for us, and {servers} for "
                 "far ends and one generator are the fewest: add hosts with `ray start "
                 "--address=…`"
             )
@@ -81,7 +76,23 @@ def clustered(
             f"--servers {servers} is more than the {clients} clients: each has one server; ask for "
             f"--servers {clients} at most"
         )
+    return of(address, servers, clients)
+
+
+def of(address: str, servers: int, clients: int) -> ClusterAsked:
+    """These hosts of that cluster."""
+    # The packages that clusters need take long to import.
+    from tinygram_bench.cluster.running import ClusterAsked
+
     return ClusterAsked(address, servers, clients)
+
+
+def hosts_of(address: str) -> int:
+    """How many hosts of the cluster could measure. Raises UsageError."""
+    from tinygram_bench.cluster.ray_hosts import reached
+
+    with reached(address) as cluster:
+        return sum(each.cores >= 1 for each in cluster.nodes)
 
 
 def checked(plan: Plan, clients: int) -> Plan:
