@@ -79,7 +79,7 @@ async def _used_with(files: tuple[int, ...], output_bytes: int) -> InUse:
     ended = asyncio.Event()
     ended.set()
     here = Here("127.0.0.1", Known(), files, max_connections=1)
-    guest = Guest(none, none, "", "", LIMITS, none)
+    guest = Guest(none, none, "", "", LIMITS, none, b"")
     guest._processes[0] = _Process(child, PROGRAMS[0], here, ExitStack(), ended)
     return guest.used()
 
