@@ -250,6 +250,9 @@ mod tests {
         assert!(state.coalescer.hold_expected(b"defg"));
         assert!(!state.coalescer.hold_expected(b"h"));
         state.duty = Duty::Soon;
+        // There is memory for what comes meanwhile.
+        state.taken.buffer.push(&[0; 100]);
+        state.taken.buffer.clear();
         state.take(Reason::Tick, NOW_NS);
         state.open_room(20);
         assert!(!state.coalescer.hold_expected(b"h"), "the first of a batch");
