@@ -111,7 +111,7 @@ unsafe extern "C" fn take_message_slowly<T: TakesMessages, const RETURNS_LENGTH:
     data: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     // SAFETY: as in `take_message`. PyO3's own `attach` would ask for the GIL that is held, in a hundred and
-    // seventy instructions; without it, PyO3 drops a reference that it gives up here when it is called next.
+    // seventy instructions; without it, PyO3 drops a reference that is given up here when it is called next.
     let (py, slf, data) = unsafe {
         let py = Python::assume_attached();
         (
@@ -130,7 +130,8 @@ unsafe extern "C" fn take_message_slowly<T: TakesMessages, const RETURNS_LENGTH:
     match taken {
         Ok(result) => result.into_ptr(),
         Err(error) => {
-            error.restore(py);
+            // Errors are made of references, which are given up again; `attach` drops those.
+            Python::attach(|py| error.restore(py));
             ptr::null_mut()
         }
     }

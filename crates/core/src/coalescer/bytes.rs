@@ -3,10 +3,13 @@
 
 use std::ops::Deref;
 
+/// No more is initialised beyond what has come: memory that nothing is written into costs nothing yet.
+const AHEAD_BYTES: usize = 64 << 10;
+
 /// Bytes in the order in which they came.
 #[derive(Debug, Default)]
 pub struct Bytes {
-    /// What came is before `end`; what is behind is initialised, and means nothing.
+    /// What came is before `end`; what is behind means nothing.
     memory: Vec<u8>,
     end: usize,
 }
@@ -36,7 +39,8 @@ impl Bytes {
         } else {
             self.memory.truncate(self.end);
             self.memory.extend_from_slice(message);
-            self.memory.resize(self.memory.capacity(), 0);
+            self.memory
+                .resize(self.memory.capacity().min(end + AHEAD_BYTES), 0);
         }
         self.end = end;
     }
