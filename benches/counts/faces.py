@@ -33,6 +33,8 @@ ROUNDS = 5
 LONG = tinygram.coalesce(3.6e9)
 ROOMY: dict[str, Any] = {"strategy": LONG, "max_bytes": 1 << 24, "max_buffered_bytes": 1 << 25}
 """Nothing leaves until it is asked to."""
+GROWN_BYTES = (64 << 10) - 1
+"""As much as is held before it is a full batch."""
 _DENSE_NS = 300
 _ITERATION_NS = 3_000
 _APART_NS = 10_000
@@ -215,6 +217,10 @@ class OnLoop:
             "join": joining(transport.write),
             "nothing": len,
         }
+        # The second is held: from then on there is memory for a whole batch.
+        for _ in range(2):
+            transport.write(bytes(GROWN_BYTES))
+        await receive(peer, 2 * GROWN_BYTES)
         count = len(BURSTS) * len(BURST)
         for _ in counting.rounds(count):
             if self.how in ("writelines", "send_many"):
@@ -222,10 +228,7 @@ class OnLoop:
             else:
                 await write_each(writes[self.how], connection, BURSTS)
             counting.pause()
-            missing = 0 if self.how == "nothing" else count * len(MESSAGE)
-            while missing:
-                await asyncio.sleep(0)
-                missing -= received(peer, missing)
+            await receive(peer, 0 if self.how == "nothing" else count * len(MESSAGE))
         transport.close()
         await connection.wait_closed()
         peer.close()
@@ -240,11 +243,12 @@ async def write_lists(write: Callable[[list[bytes]], object], connection: Connec
             await connection.wait_room()
 
 
-def received(peer: socket.socket, most: int) -> int:
-    try:
-        return len(peer.recv(most))
-    except BlockingIOError:
-        return 0
+async def receive(peer: socket.socket, missing: int) -> None:
+    """Read what was sent in this loop, in its next iterations."""
+    while missing:
+        await asyncio.sleep(0)
+        with suppress(BlockingIOError):
+            missing -= len(peer.recv(missing))
 
 
 _WAYS: tuple[tuple[str, tinygram.Strategy | None, How], ...] = (

@@ -177,10 +177,10 @@ def flush_all_at_exit() -> list[str]:
 class Ticker:
     """The connections of one event loop that hold something, and what ends their holds."""
 
-    def __new__(cls, asked_loop: AbstractEventLoop | None = None) -> Ticker:
-        """`asked_loop.call_soon` asks for a call in the next iteration; None: there is one in each.
+    def __new__(cls, asked_loop: AbstractEventLoop | None = None, epoll_fd: int = -1) -> Ticker:
+        """`asked_loop.call_soon` asks for a call in the next iteration; it is not kept alive.
 
-        It does not keep the loop alive.
+        None: the loop calls `poll` or `select` in each, which look at `epoll_fd`.
         """
 
     @property
@@ -193,8 +193,11 @@ class Ticker:
     __call__: Callable[[], None]
     """An iteration ends, and the loop may have more to do. What a slot takes cannot be shown."""
 
-    def select(self, epoll_fd: int, timeout_s: float | None) -> list[tuple[int, int]]:
-        """End an iteration, then wait for what is ready: (descriptor, 1 to read + 2 to write)."""
+    def poll(self) -> list[tuple[int, int]] | None:
+        """End an iteration; what is ready: (descriptor, 1 to read + 2 to write), or None."""
+
+    def select(self, timeout_s: float | None, /) -> list[tuple[int, int]] | None:
+        """End an iteration, then wait for what is ready, as `poll` tells it."""
 
     def on_timer(self) -> None:
         """The timer's time has come."""

@@ -21,5 +21,5 @@
 mod coalescer;
 mod histogram;
 
-pub use coalescer::{Coalescer, KnobError, Knobs, Next, Reason, Stats, Strategy};
+pub use coalescer::{Bytes, Coalescer, KnobError, Knobs, Next, Reason, Stats, Strategy};
 pub use histogram::{Histogram, HistogramError, MissingValues};

@@ -32,10 +32,13 @@ pub fn thread_id() -> usize {
     unsafe { libc::pthread_self() as usize }
 }
 
+/// How many forks there were, times `FORK`.
 static FORKS: AtomicU64 = AtomicU64::new(0);
+/// More than the address of any control block.
+const FORK: u64 = 1 << 48;
 static COUNTS_FORKS: Once = Once::new();
 
-/// A number that distinguishes a process from its parents and children: the count of forks between the
+/// A number that distinguishes a process from its parents and children: it counts the forks between the
 /// process that first asked for it and this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Generation(u64);
@@ -44,7 +47,7 @@ impl Generation {
     /// The generation of this process; from the first call on, forks are counted.
     pub fn current() -> Self {
         extern "C" fn count_fork() {
-            FORKS.fetch_add(1, Ordering::Relaxed);
+            FORKS.fetch_add(FORK, Ordering::Relaxed);
         }
         COUNTS_FORKS.call_once(|| {
             // SAFETY: `count_fork` touches one atomic, which a child may do. The call fails only
@@ -58,6 +61,23 @@ impl Generation {
     #[inline]
     pub fn is_past(self) -> bool {
         FORKS.load(Ordering::Relaxed) != self.0
+    }
+}
+
+/// A thread of a process, as one number: it is compared for each message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caller(u64);
+
+impl Caller {
+    /// The calling thread, in this process.
+    #[inline]
+    pub fn current() -> Self {
+        Self((thread_id() as u64).wrapping_add(FORKS.load(Ordering::Relaxed)))
+    }
+
+    /// The same thread of a process that was forked meanwhile.
+    pub fn moved(self, from: Generation, to: Generation) -> Self {
+        Self(self.0.wrapping_sub(from.0).wrapping_add(to.0))
     }
 }
 

@@ -96,16 +96,16 @@ pub fn set_flag(fd: RawFd, level: libc::c_int, option: libc::c_int, is_on: bool)
 /// The kernel's error of the connection.
 pub fn send_now(fd: RawFd, head: &[u8], tail: &[u8]) -> io::Result<usize> {
     const FLAGS: libc::c_int = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-    let parts = [head, tail].map(|part| libc::iovec {
-        iov_base: part.as_ptr().cast_mut().cast(),
-        iov_len: part.len(),
-    });
     loop {
         let sent = if head.is_empty() || tail.is_empty() {
             let only = if head.is_empty() { tail } else { head };
             // SAFETY: `only` is valid for reading.
             unsafe { libc::send(fd, only.as_ptr().cast(), only.len(), FLAGS) }
         } else {
+            let parts = [head, tail].map(|part| libc::iovec {
+                iov_base: part.as_ptr().cast_mut().cast(),
+                iov_len: part.len(),
+            });
             // SAFETY: all-zero is a valid msghdr: no name, no control data.
             let mut message: libc::msghdr = unsafe { mem::zeroed() };
             message.msg_iov = parts.as_ptr().cast_mut();

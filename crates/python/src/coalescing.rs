@@ -147,6 +147,7 @@ impl TakesMessages for CoalescingSocket {
         message_method::<Self, false>(c"sendall", SENDALL_DOC),
     ];
 
+    #[inline(always)]
     fn hold(&self, message: &[u8]) -> bool {
         let is_held = !IS_EXITING.load(Ordering::Relaxed) && self.inner.hold_with_others(message);
         // Without a GIL the last flush may have run in between, and have missed the message.

@@ -28,6 +28,16 @@ mod cell {
         pub fn try_borrow(&self) -> Option<Borrowed<'_, T>> {
             self.0.try_borrow_mut().ok()
         }
+
+        /// Whether it is not borrowed, and `act` returns true: for what is done with each message, and
+        /// costs less than a borrow that has to be noted and ended.
+        ///
+        /// # Safety
+        /// The GIL is held, and `act` does not touch this cell.
+        pub unsafe fn is_free_and(&self, act: impl FnOnce(&mut T) -> bool) -> bool {
+            // SAFETY: nobody has borrowed it, and by the law above nobody can until `act` has ended.
+            self.0.try_borrow_mut().is_ok() && act(unsafe { &mut *self.0.as_ptr() })
+        }
     }
 }
 
@@ -53,6 +63,14 @@ mod cell {
         /// `None` while it is borrowed: another thread has it.
         pub fn try_borrow(&self) -> Option<Borrowed<'_, T>> {
             self.0.try_lock().ok()
+        }
+
+        /// Whether it is not borrowed, and `act` returns true.
+        ///
+        /// # Safety
+        /// None is needed here: it is the other cell's.
+        pub unsafe fn is_free_and(&self, act: impl FnOnce(&mut T) -> bool) -> bool {
+            self.try_borrow().is_some_and(|mut state| act(&mut state))
         }
     }
 }

@@ -106,33 +106,35 @@ unsafe extern "C" fn take_message<T: TakesMessages, const RETURNS_LENGTH: bool>(
 }
 
 #[cold]
-unsafe fn take_message_slowly<T: TakesMessages, const RETURNS_LENGTH: bool>(
+unsafe extern "C" fn take_message_slowly<T: TakesMessages, const RETURNS_LENGTH: bool>(
     slf: *mut ffi::PyObject,
     data: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    Python::attach(|py| {
-        // SAFETY: as in `take_message`.
-        let (slf, data) = unsafe {
-            (
-                Borrowed::from_ptr(py, slf).cast_unchecked::<T>(),
-                Borrowed::from_ptr(py, data),
-            )
-        };
-        let taken = T::take(&slf, &data).and_then(|()| {
-            if RETURNS_LENGTH {
-                length(&data)
-            } else {
-                Ok(py.None().into_bound(py))
-            }
-        });
-        match taken {
-            Ok(result) => result.into_ptr(),
-            Err(error) => {
-                error.restore(py);
-                ptr::null_mut()
-            }
+    // SAFETY: as in `take_message`. PyO3's own `attach` would ask for the GIL that is held, in a hundred and
+    // seventy instructions; without it, PyO3 drops a reference that is given up here when it is called next.
+    let (py, slf, data) = unsafe {
+        let py = Python::assume_attached();
+        (
+            py,
+            Borrowed::from_ptr(py, slf).cast_unchecked::<T>(),
+            Borrowed::from_ptr(py, data),
+        )
+    };
+    let taken = T::take(&slf, &data).and_then(|()| {
+        if RETURNS_LENGTH {
+            length(&data)
+        } else {
+            Ok(py.None().into_bound(py))
         }
-    })
+    });
+    match taken {
+        Ok(result) => result.into_ptr(),
+        Err(error) => {
+            // Errors are made of references, which are given up again; `attach` drops those.
+            Python::attach(|py| error.restore(py));
+            ptr::null_mut()
+        }
+    }
 }
 
 /// The length of a message in bytes; for `bytes`, without a `memoryview` that is made only for that.

@@ -13,7 +13,7 @@ use crate::{
     source::Source,
     wire::Wire,
 };
-use tinygram_core::{Coalescer, Knobs, Next, Reason};
+use tinygram_core::{Bytes, Coalescer, Knobs, Next, Reason};
 
 /// On the program's own core the writing thread's wake-ups preempt nobody: it comes when the program waits,
 /// or when it has waited for its turn for this long (the base slice of Linux' scheduler).
@@ -201,7 +201,7 @@ impl Threads {
         let Some(reason) = reason else {
             return self.rest();
         };
-        self.taken_bytes = self.coalescer.take(Vec::new(), now_ns).len();
+        self.taken_bytes = self.coalescer.take(Bytes::default(), now_ns).len();
         let took_ns = self.write(now_ns, self.taken_bytes);
         self.writer = Writer::Writing(now_ns + took_ns, reason);
     }
@@ -237,7 +237,7 @@ impl Threads {
 
     /// Write a full batch in the writing thread's place.
     fn write_full(&mut self) {
-        self.taken_bytes = self.coalescer.take(Vec::new(), self.now_ns).len();
+        self.taken_bytes = self.coalescer.take(Bytes::default(), self.now_ns).len();
         self.now_ns += self.write(self.now_ns, self.taken_bytes);
         self.put_back(self.now_ns, Reason::Full);
         self.writer.wait_for_lock(self.now_ns);

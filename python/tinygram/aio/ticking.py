@@ -102,8 +102,7 @@ class TickingSelector(selectors.EpollSelector):
 
     def __init__(self) -> None:
         super().__init__()
-        self.ticker = _native.Ticker()
-        self._epoll_fd = self.fileno()
+        self.ticker = _native.Ticker(epoll_fd=self.fileno())
         self._keys: dict[int, selectors.SelectorKey] = {}
 
     def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
@@ -123,8 +122,8 @@ class TickingSelector(selectors.EpollSelector):
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         """Select like the stock selector, except that events may come in portions."""
-        told = self.ticker.select(self._epoll_fd, timeout)
-        if not told:
+        told = self.ticker.poll() if timeout == 0 else self.ticker.select(timeout)
+        if told is None:
             return []
         ready = []
         for fd, events in told:

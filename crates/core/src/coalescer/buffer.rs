@@ -1,12 +1,13 @@
 //! The bytes that are held, and their statistics. The rules that say when bytes leave are elsewhere.
 
-use super::{Reason, Stats};
+use super::{Bytes, Reason, Stats, bytes::copy};
+use std::mem::replace;
 
 /// The bytes that are held, in order, and what happened so far.
 #[derive(Debug, Default)]
 pub(super) struct Buffer {
     /// The held bytes begin at `written`: those before it were written, and are cut off later.
-    bytes: Vec<u8>,
+    bytes: Bytes,
     written: usize,
     /// When the first of the held bytes came.
     since_ns: u64,
@@ -45,7 +46,25 @@ impl Buffer {
     /// Hold these bytes after those that are held already.
     #[inline]
     pub(super) fn push(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
+        self.bytes.push(bytes);
+    }
+
+    /// Count a message and hold it, if it is not empty and ends at `until` or before; see
+    /// [`Buffer::until`]. Returns whether it did.
+    #[inline]
+    pub(super) fn hold_within(&mut self, message: &[u8], until: usize) -> bool {
+        let Some(place) = self.bytes.extend_within(message.len(), until) else {
+            return false;
+        };
+        self.stats.messages += 1;
+        copy(message, place);
+        true
+    }
+
+    /// Where `bytes` more would end, as far as there is memory for them: it stays so while nothing else
+    /// is done than [`Buffer::hold_within`].
+    pub(super) fn until(&self, bytes: usize) -> usize {
+        self.bytes.until(bytes)
     }
 
     /// Note that the first of the bytes held from now on came at this time.
@@ -79,17 +98,17 @@ impl Buffer {
                 self.bytes.shrink_to(2 * max_bytes);
             }
         } else if self.written >= max_bytes.max(self.bytes.len() / 2) {
-            self.bytes.drain(..self.written);
+            self.bytes.cut(self.written);
             self.written = 0;
         }
     }
 
     /// Give away what is held; `spare` is an empty buffer for what comes next.
-    pub(super) fn take(&mut self, spare: Vec<u8>) -> Vec<u8> {
+    pub(super) fn take(&mut self, spare: Bytes) -> Bytes {
         debug_assert!(spare.is_empty());
-        let mut taken = std::mem::replace(&mut self.bytes, spare);
+        let mut taken = replace(&mut self.bytes, spare);
         if self.written > 0 {
-            taken.drain(..self.written);
+            taken.cut(self.written);
             self.written = 0;
         }
         taken
@@ -98,7 +117,7 @@ impl Buffer {
     /// Forget what is held; returns how many bytes it was.
     pub(super) fn discard(&mut self) -> usize {
         let bytes = self.pending().len();
-        self.bytes = Vec::new();
+        self.bytes = Bytes::default();
         self.written = 0;
         bytes
     }

@@ -7,6 +7,7 @@
 //! The crate's documentation describes the caller's side.
 
 mod buffer;
+mod bytes;
 mod policy;
 mod room;
 mod stats;
@@ -22,6 +23,7 @@ mod properties;
 mod tests;
 
 use buffer::Buffer;
+pub use bytes::Bytes;
 use policy::{AnyPolicy, Loop, Moment, Policy, Writer};
 use room::Room;
 pub use stats::{Reason, Stats};
@@ -168,7 +170,7 @@ impl Coalescer {
     fn on_timed_message(&mut self, message: &[u8], total_bytes: usize, now_ns: u64) -> Next {
         let is_first = total_bytes == message.len();
         self.is_quiet = false;
-        let before_ns = self.policy.deadline_ns();
+        let before_ns = (!is_first).then(|| self.policy.deadline_ns());
         let asked = self.policy.on_message(self.moment(now_ns));
         let messages = self.buffer.messages();
         self.buffer.count_message();
@@ -186,7 +188,7 @@ impl Coalescer {
             self.policy.on_batch(messages);
         }
         self.buffer.push(message);
-        let has_news = is_first || self.policy.deadline_ns() != before_ns;
+        let has_news = before_ns.is_none_or(|before_ns| self.policy.deadline_ns() != before_ns);
         if has_news && !self.is_blocked {
             Next::Arm
         } else {
@@ -281,10 +283,10 @@ impl Coalescer {
     fn due_ns(&self) -> Option<u64> {
         let since_ns = self.buffer.since_ns()?;
         let by_hold_ns = self.hold_ns.map(|hold_ns| since_ns.saturating_add(hold_ns));
-        by_hold_ns
-            .into_iter()
-            .chain(self.policy.deadline_ns())
-            .min()
+        match (by_hold_ns, self.policy.deadline_ns()) {
+            (Some(by_hold_ns), Some(by_rule_ns)) => Some(by_hold_ns.min(by_rule_ns)),
+            (by_hold_ns, by_rule_ns) => by_hold_ns.or(by_rule_ns),
+        }
     }
 
     /// How long a message is held at most, in nanoseconds; `None`: no time ends its hold. With

@@ -1,14 +1,15 @@
 //! The short way for a message that only joins held ones: decided once, then one comparison for each.
 //!
-//! Law: room is open only while all that is to be done with a message is to hold it. Whatever may change
-//! that closes the room, and a message that takes the long way opens it again.
+//! Law: room is open only while all that is to be done with a message is to copy it into memory that is there.
+//! Whatever may change that closes the room, and a message that takes the long way opens it again.
 
 use super::{Coalescer, Policy};
 
 /// How much may be held the short way.
 #[derive(Debug, Default)]
 pub(super) struct Room {
-    bytes: usize,
+    /// Where in the buffer it ends; 0: it is closed.
+    until: usize,
     /// With many senders: the number of the message whose sender looks at the clock.
     look_at: u64,
 }
@@ -19,14 +20,7 @@ impl Coalescer {
     #[inline]
     #[must_use]
     pub fn hold_with_others(&mut self, message: &[u8]) -> bool {
-        // For an empty message there is never room.
-        let has_room = message.len().wrapping_sub(1) < self.room.bytes;
-        if has_room {
-            self.room.bytes -= message.len();
-            self.buffer.count_message();
-            self.buffer.push(message);
-        }
-        has_room
+        self.buffer.hold_within(message, self.room.until)
     }
 
     /// The same with many senders: the short way of [`Coalescer::hold`].
@@ -40,14 +34,14 @@ impl Coalescer {
     /// policy need not know each message's time.
     pub fn open_room(&mut self, bytes: usize) {
         let is_open = !self.watches_time && !self.buffer.is_empty();
-        self.room.bytes = if is_open { bytes } else { 0 };
+        self.room.until = if is_open { self.buffer.until(bytes) } else { 0 };
         self.room.look_at = self.policy.look_at();
     }
 
     /// Have the next message take the long way.
     #[inline]
     pub fn close_room(&mut self) {
-        self.room.bytes = 0;
+        self.room.until = 0;
     }
 
     /// How many more bytes can be held before the batch is full.
@@ -60,7 +54,8 @@ impl Coalescer {
         let is_open = !(self.is_quiet || self.is_blocked || self.watches_time);
         let left_bytes = self.max_buffered_bytes.saturating_sub(self.pending().len());
         if is_open && !self.buffer.is_empty() {
-            self.room.bytes = self.room_in_batch().min(left_bytes);
+            let bytes = self.room_in_batch().min(left_bytes);
+            self.room.until = self.buffer.until(bytes);
         }
     }
 }

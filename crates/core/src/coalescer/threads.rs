@@ -1,6 +1,6 @@
 //! The side of a coalescer for callers that write on another thread.
 
-use super::{AnyPolicy, Coalescer, KnobError, Knobs, Policy, Reason, Writer};
+use super::{AnyPolicy, Bytes, Coalescer, KnobError, Knobs, Policy, Reason, Writer};
 
 /// Methods for a caller whose writing thread takes what is held, and tells later what was written.
 /// Each visit of that thread is a tick: [`Coalescer::on_tick`].
@@ -92,7 +92,7 @@ impl Coalescer {
 
     /// Give away what is held, to be written elsewhere from `start_ns` on; `spare` is an empty
     /// buffer for what comes meanwhile, which is held until [`Coalescer::on_taken_written`].
-    pub fn take(&mut self, spare: Vec<u8>, start_ns: u64) -> Vec<u8> {
+    pub fn take(&mut self, spare: Bytes, start_ns: u64) -> Bytes {
         self.close_room();
         let due_ns = self.due_ns();
         self.buffer.record_hold(start_ns, due_ns);

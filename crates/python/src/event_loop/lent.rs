@@ -33,15 +33,30 @@ impl LentSocket {
         if !self.keeps_open.swap(false, Ordering::Relaxed) {
             return Ok(());
         }
-        let let_go = intern!(py, "_decref_socketios");
-        self.socket.bind(py).call_method0(let_go).map(drop)
+        // What the socket's own `_decref_socketios` does, without a call of Python code.
+        let (socket, name) = (self.socket.bind(py), intern!(py, "_io_refs"));
+        let uses: usize = socket.getattr(name)?.extract()?;
+        socket.setattr(name, uses.saturating_sub(1))?;
+        if self.was_closed(py)? {
+            socket.call_method0(intern!(py, "close"))?;
+        }
+        Ok(())
     }
 
     /// Whether the socket is closed; its descriptor's number may then be another file's.
     pub fn is_closed(&self, py: Python<'_>) -> PyResult<bool> {
+        if !self.was_closed(py)? {
+            return Ok(false);
+        }
         let fileno = intern!(py, "fileno");
         let fd: i32 = self.socket.bind(py).call_method0(fileno)?.extract()?;
         Ok(fd < 0)
+    }
+
+    /// Whether the program has called `close` or `detach`.
+    fn was_closed(&self, py: Python<'_>) -> PyResult<bool> {
+        let closed = self.socket.bind(py).getattr(intern!(py, "_closed"))?;
+        closed.is_truthy()
     }
 
     /// For the garbage collector.

@@ -17,7 +17,7 @@ use pyo3::{PyTraverseError, PyVisit, exceptions::PyBufferError, prelude::*};
 use state::{State, WaitsFor};
 use std::{os::fd::RawFd, sync::Arc};
 use tinygram_core::Reason;
-use tinygram_net::process::{Generation, thread_id};
+use tinygram_net::process::{Caller, Generation};
 
 /// The messages that a connection of an event loop holds back.
 #[pyclass(frozen, module = "tinygram._native")]
@@ -57,8 +57,8 @@ impl Outbox {
             is_below_full: false,
             is_handing_over: false,
             errno: None,
-            thread_id: thread_id(),
             generation: Generation::current(),
+            caller: Caller::current(),
             made_in: Generation::current(),
         };
         let around = Surroundings {
@@ -177,7 +177,7 @@ impl Outbox {
 
     /// From now on only the calling thread may write.
     fn adopt_thread(&self, py: Python<'_>) {
-        self.state(py).thread_id = thread_id();
+        self.state(py).caller = Caller::current();
     }
 
     #[getter]

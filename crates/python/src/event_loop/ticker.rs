@@ -33,6 +33,9 @@ pub trait Ticked: Sync {
     fn let_close(&self, py: Python<'_>) -> PyResult<()>;
 }
 
+/// Descriptors that are ready, and for what: 1 for reading + 2 for writing. `None`: there are none.
+type Events = Option<Vec<(RawFd, u8)>>;
+
 /// An iteration's end, or a deadline.
 #[derive(Clone, Copy)]
 pub struct Tick {
@@ -78,6 +81,7 @@ impl Waiting {
     /// Report an error of a write: one connection's failure must not keep the others' bytes back.
     /// KeyboardInterrupt and SystemExit are left in `end`: the caller raises them when all connections
     /// are served. Returns whether Python code was called.
+    #[inline]
     fn report(&self, py: Python<'_>, written: PyResult<bool>, end: &mut PyResult<()>) -> bool {
         written.unwrap_or_else(|error| {
             if error.is_instance_of::<PyException>(py) || end.is_err() {
@@ -103,6 +107,8 @@ impl Waiting {
 pub struct Ticker {
     /// The loop, if it does not tell us when an iteration ends: it is asked to call us in the next one.
     asked_loop: Option<AskedLoop>,
+    /// What a loop that tells us waits with.
+    epoll_fd: RawFd,
     state: GilCell<State>,
 }
 
@@ -124,10 +130,11 @@ struct State {
 #[pymethods]
 impl Ticker {
     #[new]
-    #[pyo3(signature = (asked_loop=None))]
-    fn new(asked_loop: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+    #[pyo3(signature = (asked_loop=None, epoll_fd=-1))]
+    fn new(asked_loop: Option<&Bound<'_, PyAny>>, epoll_fd: RawFd) -> PyResult<Self> {
         Ok(Self {
             asked_loop: asked_loop.map(AskedLoop::new).transpose()?,
+            epoll_fd,
             state: GilCell::new(State::default()),
         })
     }
@@ -157,30 +164,34 @@ impl Ticker {
         ended.map(drop)
     }
 
+    /// An iteration ends, and the loop has more to do. Returns the descriptors that are ready: (descriptor,
+    /// 1 for reading + 2 for writing), or None.
+    fn poll(&self, py: Python<'_>) -> PyResult<Events> {
+        if self.is_armed(py) {
+            self.end_iteration(py, false)?;
+        }
+        self.ready()
+    }
+
     /// An iteration ends. Waits until descriptors are ready, for `timeout_s` seconds at most (`None`: as
-    /// long as it takes), and returns them: (descriptor, 1 for reading + 2 for writing).
-    #[pyo3(signature = (epoll_fd, timeout_s))]
-    fn select(
-        &self,
-        py: Python<'_>,
-        epoll_fd: RawFd,
-        timeout_s: Option<f64>,
-    ) -> PyResult<Vec<(RawFd, u8)>> {
+    /// long as it takes), and returns them like `poll`.
+    #[pyo3(signature = (timeout_s, /))]
+    fn select(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<Events> {
         let mut timeout_ms = timeout_s.map_or(-1, milliseconds);
         let had_calls = self.is_armed(py) && self.end_iteration(py, timeout_ms != 0)?;
         if timeout_ms == 0 || had_calls || self.is_armed(py) {
-            return Ok(events(&epoll::wait(epoll_fd, 0).or_os_error()?));
+            return self.ready();
         }
         let until_ns = u64::try_from(timeout_ms)
             .map_or(u64::MAX, |ms| monotonic_ns().saturating_add(ms * 1_000_000));
         loop {
-            match py.detach(|| epoll::wait(epoll_fd, timeout_ms)) {
+            match py.detach(|| epoll::wait(self.epoll_fd, timeout_ms)) {
                 Ok(ready) => return Ok(events(&ready)),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {
                     py.check_signals()?;
                     if self.is_armed(py) {
                         // A signal handler sent a message: return, so that an iteration writes it now.
-                        return Ok(Vec::new());
+                        return Ok(None);
                     }
                 }
                 Err(error) => return Err(os_error(error)),
@@ -290,6 +301,11 @@ impl Ticker {
         })
     }
 
+    /// What is ready now.
+    fn ready(&self) -> PyResult<Events> {
+        Ok(events(&epoll::wait(self.epoll_fd, 0).or_os_error()?))
+    }
+
     /// Whether there is something to do when the iteration ends.
     fn is_armed(&self, py: Python<'_>) -> bool {
         let state = self.state.borrow(py);
@@ -373,7 +389,8 @@ fn milliseconds(timeout_s: f64) -> i32 {
     (timeout_s * 1e3).ceil().clamp(0.0, WEEK_MS) as i32
 }
 
-fn events(ready: &[epoll::Ready]) -> Vec<(RawFd, u8)> {
+fn events(ready: &[epoll::Ready]) -> Events {
     let told = |one: &epoll::Ready| u8::from(one.is_readable) + 2 * u8::from(one.is_writable);
-    ready.iter().map(|one| (one.fd, told(one))).collect()
+    let all = ready.iter().map(|one| (one.fd, told(one)));
+    (!ready.is_empty()).then(|| all.collect())
 }

@@ -30,7 +30,7 @@ enum After {
 impl Connection {
     /// Hold the message if that is all there is to do: the short way of [`Connection::send`], which
     /// the last message that took the long way has left open.
-    #[inline]
+    #[inline(always)]
     pub(in crate::coalescing) fn hold_with_others(&self, message: &[u8]) -> bool {
         self.watched.lock().coalescer.hold_expected(message)
     }

@@ -4,7 +4,7 @@ use crate::coalescing::{
     failure::{Failure, SendError},
     served::NextVisit,
 };
-use tinygram_core::{Coalescer, Next, Reason};
+use tinygram_core::{Bytes, Coalescer, Next, Reason};
 
 /// A buffer larger than this, which a stalled peer caused, is given back when all of it is written.
 const KEPT_BYTES: usize = 256 << 10;
@@ -37,7 +37,7 @@ pub(super) struct State {
 /// The batch that is taken out to be written: `bytes` of it are left, from `at` on.
 #[derive(Debug, Default)]
 pub(super) struct Taken {
-    pub(super) buffer: Vec<u8>,
+    pub(super) buffer: Bytes,
     pub(super) at: usize,
     pub(super) bytes: usize,
     pub(super) reason: Option<Reason>,
@@ -179,7 +179,7 @@ impl State {
         }
     }
 
-    pub(super) fn put_back(&mut self, mut buffer: Vec<u8>, written: usize, end_ns: u64) {
+    pub(super) fn put_back(&mut self, mut buffer: Bytes, written: usize, end_ns: u64) {
         let reason = self.taken.reason.unwrap_or(Reason::Asked);
         // Bytes that were discarded meanwhile are gone from `taken.bytes`.
         self.taken.bytes = self.taken.bytes.saturating_sub(written);
@@ -191,7 +191,7 @@ impl State {
         if is_done {
             buffer.clear();
             if buffer.capacity() > KEPT_BYTES {
-                buffer = Vec::new();
+                buffer = Bytes::default();
             }
         }
         self.taken.buffer = buffer;
@@ -225,10 +225,11 @@ mod tests {
                 State::new(Coalescer::of_threads(Knobs::of_threads(Strategy::Adaptive)).unwrap());
             state.coalescer.hold(b"abcd", || NOW_NS);
             state.take(Reason::Tick, NOW_NS);
+            let taken = std::mem::take(&mut state.taken.buffer);
             for _ in 0..held {
                 state.coalescer.hold(b"e", || NOW_NS);
             }
-            state.put_back(b"abcd".to_vec(), 4, NOW_NS);
+            state.put_back(taken, 4, NOW_NS);
             let next = state.after_write();
             assert_eq!(matches!(next, NextVisit::Again), held > 0, "{held}");
             assert_eq!(matches!(next, NextVisit::Rest), held == 0, "{held}");
@@ -249,6 +250,9 @@ mod tests {
         assert!(state.coalescer.hold_expected(b"defg"));
         assert!(!state.coalescer.hold_expected(b"h"));
         state.duty = Duty::Soon;
+        // There is memory for what comes meanwhile.
+        state.taken.buffer.push(&[0; 100]);
+        state.taken.buffer.clear();
         state.take(Reason::Tick, NOW_NS);
         state.open_room(20);
         assert!(!state.coalescer.hold_expected(b"h"), "the first of a batch");

@@ -7,7 +7,7 @@ use std::os::fd::RawFd;
 use tinygram_core::{Coalescer, Next, Reason};
 use tinygram_net::{
     clock::monotonic_ns,
-    process::{Generation, thread_id},
+    process::{Caller, Generation},
     socket::send_now,
 };
 
@@ -35,7 +35,8 @@ pub struct State {
     pub is_handing_over: bool,
     /// The first error that the kernel told us: it does not tell the transport below the same error again.
     pub errno: Option<i32>,
-    pub thread_id: usize,
+    /// Who may write.
+    pub caller: Caller,
     pub generation: Generation,
     pub made_in: Generation,
 }
@@ -43,7 +44,9 @@ pub struct State {
 impl State {
     pub fn forget_after_fork(&mut self) {
         if self.generation.is_past() {
-            self.generation = Generation::current();
+            let now = Generation::current();
+            self.caller = self.caller.moved(self.generation, now);
+            self.generation = now;
             self.coalescer.discard();
         }
     }
@@ -61,7 +64,7 @@ impl State {
     /// Whether the caller is in another thread or process than the loop's.
     #[inline]
     pub fn is_elsewhere(&self) -> bool {
-        self.thread_id != thread_id() || self.generation.is_past()
+        Caller::current() != self.caller
     }
 
     /// An iteration ends, or a deadline has come.
@@ -72,13 +75,9 @@ impl State {
             will_block,
         } = tick;
         self.coalescer.on_connections(connections);
-        let next = self.coalescer.on_tick(now_ns, will_block);
-        let after = match (next, self.coalescer.deadline_ns()) {
-            (Next::Write(reason), _) => AfterTick::Write(reason),
-            (_, None) if self.coalescer.wants_tick() => AfterTick::WaitForTick,
-            (_, None) => AfterTick::Rest,
-            _ if will_block || self.coalescer.waits_for_time() => AfterTick::WaitForTime,
-            _ => AfterTick::WaitForTick,
+        let after = match self.coalescer.on_tick(now_ns, will_block) {
+            Next::Write(reason) => AfterTick::Write(reason),
+            _ => self.after_hold(will_block),
         };
         self.waits_for = match after {
             AfterTick::Write(_) | AfterTick::Rest => WaitsFor::Nothing,
@@ -86,6 +85,16 @@ impl State {
             AfterTick::WaitForTime => WaitsFor::Time,
         };
         after
+    }
+
+    /// What the connection does after a tick that writes nothing.
+    fn after_hold(&self, will_block: bool) -> AfterTick {
+        match self.coalescer.deadline_ns() {
+            None if self.coalescer.wants_tick() => AfterTick::WaitForTick,
+            None => AfterTick::Rest,
+            _ if will_block || self.coalescer.waits_for_time() => AfterTick::WaitForTime,
+            _ => AfterTick::WaitForTick,
+        }
     }
 
     /// Note that the connection waits for a tick, if it waits for nothing and its strategy must be told

@@ -8,7 +8,7 @@ use crate::{
 };
 use pyo3::{prelude::*, types::PyBytes};
 use tinygram_core::{Next, Reason};
-use tinygram_net::{clock::monotonic_ns, process::thread_id};
+use tinygram_net::clock::monotonic_ns;
 
 impl TakesMessages for Outbox {
     const METHODS: Methods = &[message_method::<Self, false>(
@@ -16,10 +16,14 @@ impl TakesMessages for Outbox {
         c"write($self, data, /)\n--\n\nSend the message, or hold it.",
     )];
 
+    #[inline(always)]
     fn hold(&self, message: &[u8]) -> bool {
-        self.state.try_borrow().is_some_and(|mut state| {
-            !state.is_elsewhere() && state.coalescer.hold_with_others(message)
-        })
+        // SAFETY: the interpreter calls this with the GIL held, and the state knows no cells.
+        unsafe {
+            self.state.is_free_and(|state| {
+                !state.is_elsewhere() && state.coalescer.hold_with_others(message)
+            })
+        }
     }
 
     fn take_plain<'a>(
@@ -39,7 +43,14 @@ impl TakesMessages for Outbox {
         if this.state(py).is_unusual() {
             return Ok(Self::take_unusual(slf, data)?);
         }
-        let data = immutable(data)?;
+        let copied;
+        let data = match data.cast_exact::<PyBytes>() {
+            Ok(bytes) => bytes,
+            Err(_) => {
+                copied = immutable(data)?;
+                &copied
+            }
+        };
         let message = data.as_bytes();
         if message.is_empty() {
             return Ok(());
@@ -56,9 +67,9 @@ impl TakesMessages for Outbox {
                     return Err(this.refuse(py, message.len())?.into()); // Nothing leaves any more.
                 }
                 this.write_out(py, None, Reason::Full, false)?;
-                Self::take_one(slf, &data)
+                Self::take_one(slf, data)
             }
-            _ => Self::go_on(slf, &data, next).map_err(Fault::after_taking),
+            _ => Self::go_on(slf, data, next).map_err(Fault::after_taking),
         }
     }
 }
@@ -99,7 +110,7 @@ impl Outbox {
         let Some(around) = this.around(py) else {
             return Ok(()); // Like asyncio: the protocol was told that the connection is gone.
         };
-        if this.state(py).thread_id != thread_id() {
+        if this.state(py).is_elsewhere() {
             around.check_thread(py)?;
         }
         if this.state(py).is_diverted {
