@@ -45,6 +45,10 @@ demo: build ## build, then send small messages in every way, side by side
 .PHONY: test
 test: $(STAMPS)/real $(STAMPS)/older-uvloop ## lint, types, documentation and the tests
 	@$(BIN)/python scripts/beside "$(MAKE) --no-print-directory checks" $(MAKE) --no-print-directory pytest
+	@$(MAKE) --no-print-directory test-rust
+
+.PHONY: test-rust
+test-rust: $(STAMPS)/dev
 	$(CARGO) test --quiet --workspace --locked --tests
 
 .PHONY: fuzz
@@ -290,6 +294,13 @@ $(STAMPS)/bench: $(STAMPS)/maturin pyproject.toml python/pyproject.toml $(RUST_S
 	@$(DEVELOP) --extras uvloop,aiofastnet
 	@$(IN_BENCH) ../$(DEVELOP) --extras report,frames,tls
 	@touch $@
+
+# Everything at one go, but Ray, without which there is no cluster: while something is built, as in CI. Pip then
+# finds all of it there.
+.PHONY: packages
+packages: $(STAMPS)/maturin
+	@echo "installing all packages into .venv"
+	@grep -v '^#\|^ray==' constraints.txt | xargs $(BIN)/pip install --no-deps
 
 # What else pip installs is for the tinygram that is in .venv: nothing is built or packed again.
 $(STAMPS)/dev: $(STAMPS)/bench

@@ -6,11 +6,12 @@ permission or package must not pass for success.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,19 @@ os.chmod(_LOCKS.name, 0o755)
 os.environ["TINYGRAM_CORES_LOCK"] = f"{_LOCKS.name}/cores.lock"
 # Nor of what the user's `tinygram trust` found, which each result takes along.
 os.environ["XDG_CACHE_HOME"] = f"{_LOCKS.name}/cache"
+
+
+# The tests stay to the end: Python's collector would look at them in vain, again and again.
+gc.disable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

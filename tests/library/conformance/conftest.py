@@ -7,7 +7,6 @@ import gc
 import inspect
 import ssl
 import subprocess
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from tests.library.conformance.loops import LOOPS, Loop, Trouble, run
 
 
 @pytest.fixture(autouse=True, scope="package", params=LOOPS, ids=lambda loop: loop.name)
-def loop(request: pytest.FixtureRequest) -> Iterator[Loop]:
+def loop(request: pytest.FixtureRequest) -> Loop:
     """A loop, in a process in which a test's own leftovers can be told apart.
 
     What a loop opens once in a process, and keeps, is open before the first test. What is
@@ -29,8 +28,7 @@ def loop(request: pytest.FixtureRequest) -> Iterator[Loop]:
         runner.run(asyncio.sleep(0))
     gc.collect()
     gc.freeze()
-    yield chosen
-    gc.unfreeze()
+    return chosen
 
 
 @pytest.fixture(autouse=True)
