@@ -45,10 +45,6 @@ demo: build ## build, then send small messages in every way, side by side
 .PHONY: test
 test: $(STAMPS)/real $(STAMPS)/older-uvloop ## lint, types, documentation and the tests
 	@$(BIN)/python scripts/beside "$(MAKE) --no-print-directory checks" $(MAKE) --no-print-directory pytest
-	@$(MAKE) --no-print-directory test-rust
-
-.PHONY: test-rust
-test-rust: $(STAMPS)/dev
 	$(CARGO) test --quiet --workspace --locked --tests
 
 .PHONY: fuzz
