@@ -16,7 +16,7 @@ from tinygram_bench.cluster.shares import shared_out
 from tinygram_bench.model.result import Case, Plan, Run, Warning
 from tinygram_bench.report.loads.hosts import host_tables, part_tables
 from tinygram_bench.statistics.figures.counters import FORMULAS
-from tinygram_bench.tls.contexts import RECORD_OVERHEAD_BYTES
+from tinygram_bench.tls.records import RECORD_OVERHEAD_BYTES
 from tinygram_bench.workloads.echo import run as echo_run
 from tinygram_bench.workloads.turns import arrival_seed
 

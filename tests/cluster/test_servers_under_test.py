@@ -27,7 +27,7 @@ from tinygram_bench.hosts.far_host import FarHost
 from tinygram_bench.model.parameters import EchoParameters, RrParameters
 from tinygram_bench.model.result import Case, Plan, Run
 from tinygram_bench.processes.orders import Listening
-from tinygram_bench.tls.contexts import FAREWELL_BYTES, RECORD_OVERHEAD_BYTES
+from tinygram_bench.tls.records import FAREWELL_BYTES, RECORD_OVERHEAD_BYTES
 from tinygram_bench.workloads.echo.marks import USED, ServerUsed
 from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 from tinygram_bench.workloads.rr.withheld import REQUESTS

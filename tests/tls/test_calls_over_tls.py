@@ -14,8 +14,9 @@ from tinygram_bench.model.result import Plan
 from tinygram_bench.runs.bench import running
 from tinygram_bench.runs.stage import Stage
 from tinygram_bench.tls.certificates import new_identity
-from tinygram_bench.tls.contexts import RECORD_OVERHEAD_BYTES, client_context, server_context
+from tinygram_bench.tls.contexts import client_context, server_context
 from tinygram_bench.tls.decrypting import Decrypting
+from tinygram_bench.tls.records import RECORD_OVERHEAD_BYTES
 from tinygram_bench.workloads.rr.calling import RUNTIMES
 from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 from tinygram_bench.workloads.rr.run import Rr

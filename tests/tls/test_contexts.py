@@ -12,13 +12,12 @@ from tinygram_bench.tls.certificates import SERVER_NAME, new_identity
 from tinygram_bench.tls.contexts import (
     CIPHER,
     MOST_RECORD_BYTES,
-    RECORD_OVERHEAD_BYTES,
     CipherError,
     check_agreed,
     client_context,
     server_context,
 )
-from tinygram_bench.tls.records import Records
+from tinygram_bench.tls.records import RECORD_OVERHEAD_BYTES, Records
 
 OURS = new_identity()
 

@@ -12,7 +12,7 @@ from tests.support.plans.echo import planned
 from tinygram_bench.runs.bench import running
 from tinygram_bench.runs.stage import Stage
 from tinygram_bench.tls.certificates import new_identity
-from tinygram_bench.tls.contexts import RECORD_OVERHEAD_BYTES
+from tinygram_bench.tls.records import RECORD_OVERHEAD_BYTES
 from tinygram_bench.workloads.echo.run import Echo
 from tinygram_bench.workloads.echo.servers import SERVERS
 

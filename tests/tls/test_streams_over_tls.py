@@ -16,7 +16,8 @@ from tinygram_bench.runs.stage import Stage
 from tinygram_bench.schema import json_schema
 from tinygram_bench.tls import kernel
 from tinygram_bench.tls.certificates import new_identity
-from tinygram_bench.tls.contexts import MOST_RECORD_BYTES, RECORD_OVERHEAD_BYTES
+from tinygram_bench.tls.contexts import MOST_RECORD_BYTES
+from tinygram_bench.tls.records import RECORD_OVERHEAD_BYTES
 from tinygram_bench.ways import runtimes
 from tinygram_bench.workloads.stream.run import Stream
 

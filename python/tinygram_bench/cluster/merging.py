@@ -26,7 +26,7 @@ from tinygram_bench.runs.slice_figures import LATE_US
 from tinygram_bench.statistics.figures.counters import FORMULAS
 from tinygram_bench.statistics.figures.spreads import pooled, spread_of
 from tinygram_bench.statistics.verdicts.doubts import MAX_PACING_ERROR_SHARE
-from tinygram_bench.tls.contexts import FAREWELL_BYTES
+from tinygram_bench.tls.records import FAREWELL_BYTES
 from tinygram_bench.workloads.echo.marks import ServerUsed
 from tinygram_bench.workloads.rr.outcome import check_records, check_server
 from tinygram_bench.workloads.rr.withheld import REQUESTS

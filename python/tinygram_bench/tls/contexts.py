@@ -14,10 +14,6 @@ VERSION = "TLSv1.3"
 CIPHER = "TLS_AES_256_GCM_SHA384"
 """The cipher that OpenSSL prefers. Python's ssl module cannot choose ciphers of TLS 1.3, so this is
 checked after the handshake."""
-RECORD_OVERHEAD_BYTES = 22
-"""The bytes that a record adds to its plaintext: header 5, type 1, tag 16 (RFC 8446)."""
-FAREWELL_BYTES = RECORD_OVERHEAD_BYTES + 2
-"""The bytes of an end's farewell: the alert close_notify in a record of its own (RFC 8446)."""
 MOST_RECORD_BYTES = 1 << 14
 """The most plaintext of a record."""
 

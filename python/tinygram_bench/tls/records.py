@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 _HEADER_BYTES = 5
+RECORD_OVERHEAD_BYTES = 22
+"""The bytes that a record adds to its plaintext: header 5, type 1, tag 16 (RFC 8446)."""
+FAREWELL_BYTES = RECORD_OVERHEAD_BYTES + 2
+"""The bytes of an end's farewell: the alert close_notify in a record of its own (RFC 8446)."""
 
 
 class Records:

@@ -17,7 +17,7 @@ from tests.cluster.on_ray.hosts import Hosts, cluster_hosts, refusal
 
 from tinygram import __version__
 from tinygram_bench._native import Histogram
-from tinygram_bench.tls.contexts import RECORD_OVERHEAD_BYTES
+from tinygram_bench.tls.records import RECORD_OVERHEAD_BYTES
 
 REFUSAL = refusal()
 pytestmark = pytest.mark.skipif(REFUSAL is not None, reason=str(REFUSAL))

@@ -9,7 +9,7 @@ from tinygram_bench.model.parameters import EchoParameters
 from tinygram_bench.model.result import Case, Run, Warning
 from tinygram_bench.processes.workers import RunError
 from tinygram_bench.runs.slice_figures import Values, slices_told
-from tinygram_bench.tls.contexts import RECORD_OVERHEAD_BYTES
+from tinygram_bench.tls.records import RECORD_OVERHEAD_BYTES
 from tinygram_bench.workloads.echo.order import ClientOrder, Report
 from tinygram_bench.workloads.echo.slices import Sliced, figures_of, slice_counters
 from tinygram_bench.workloads.warnings import (

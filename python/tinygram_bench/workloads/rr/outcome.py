@@ -19,7 +19,7 @@ from tinygram_bench.runs.slice_figures import (
 )
 from tinygram_bench.runs.slices import LEAST_MESSAGES, Slices, Used
 from tinygram_bench.statistics.figures.spreads import pooled
-from tinygram_bench.tls.contexts import RECORD_OVERHEAD_BYTES
+from tinygram_bench.tls.records import RECORD_OVERHEAD_BYTES
 from tinygram_bench.workloads.rr import withheld
 from tinygram_bench.workloads.rr.calling import merged_slices
 from tinygram_bench.workloads.rr.order import Report, SliceTally, Start
