@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.cli.terminal import console
-from tinygram_bench.cluster.merging import PARTIAL
+from tinygram_bench.cluster import PARTIAL
 from tinygram_bench.crosscheck.interleaved import Interleaved
 from tinygram_bench.hosts.address import FarAddress
 from tinygram_bench.hosts.far_host import reached

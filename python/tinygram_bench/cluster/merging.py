@@ -12,6 +12,7 @@ from statistics import fmean
 from msgspec import Struct
 
 from tinygram_bench._native import Histogram
+from tinygram_bench.cluster import PARTIAL
 from tinygram_bench.model.parameters import EchoParameters, RrParameters
 from tinygram_bench.model.result import (
     EVERY_FIGURE,
@@ -60,7 +61,6 @@ FEWEST = frozenset({"fewest_messages_of_a_worker"})
 MEAN = frozenset({"connect_ns"})
 OWN = frozenset({"peer_port"})
 """Counters that only say something about one host's run."""
-PARTIAL = "partial_cluster"
 GENERATOR_LATE = "generator_late"
 LATE_START = "late_start"
 STEP_UNKNOWN = "step_unknown"
