@@ -179,7 +179,7 @@ class Guest:
             await self.say(wire.Ended(number, process.child.worker.failure))
         except (OSError, RunError) as error:
             self._failure = error if isinstance(error, OSError) else OSError(str(error))
-            self.writer.transport.abort()  # `serve` sees the end, and ends the rest.
+            wire.abort(self.writer)  # `serve` sees the end, and ends the rest.
             return
         self._processes.pop(number, None)
         process.stack.close()

@@ -191,7 +191,7 @@ class Server:
             await _end(writer)
             raise
         except BaseException:
-            writer.transport.abort()
+            wire.abort(writer)
             raise
         return _Client(reader, writer, protocol.left)
 
@@ -257,7 +257,7 @@ async def _end(writer: asyncio.StreamWriter) -> None:
             async with asyncio.timeout(_FAREWELL_S):
                 await writer.wait_closed()
         finally:
-            writer.transport.abort()
+            wire.abort(writer)
 
 
 def _facts() -> dict[str, object]:

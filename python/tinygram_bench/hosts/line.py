@@ -180,7 +180,7 @@ class Line:
                 f"anew), or have ended ({_described(error)})"
             ) from error
         if not isinstance(answer, wire.Welcome):
-            self._writer.transport.abort()
+            wire.abort(self._writer)
             reason = answer.reason if isinstance(answer, wire.Refused) else "it was asked nothing"
             raise UsageError(f"{named}: {wire.shown(reason)}")
         self._start(self._listen())
@@ -208,7 +208,7 @@ class Line:
         try:
             keep_answering(self._address.named, key_name)
         except UsageError as error:
-            self._writer.transport.abort()
+            wire.abort(self._writer)
             raise UsageError(f"--server {self._address.text}: {error}") from error
 
     async def _ask_used(self, number: int) -> int:
@@ -312,7 +312,7 @@ class Line:
             process.end(failure)
             writer.close()
         self._processes.clear()
-        self._writer.transport.abort()
+        wire.abort(self._writer)
 
     async def _say(self, message: wire.Hello | wire.Order) -> None:
         """Raises RunError where the connection was lost."""
