@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from datetime import date
+from math import ceil
 from pathlib import Path
 
 import pytest
@@ -169,12 +170,7 @@ def test_what_is_said_of_the_claim_is_what_its_pages_found() -> None:
     lost = over_links.lost or "none"
     assert f"| {over_links.held} held, {lost} lost, {over_links.undecided} undecided |" in readme
     page = told("docs/claim.md")
-    decided = {
-        runtime: [int(number) for number in numbers]
-        for runtime, *numbers in re.findall(
-            r"\| (\w+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \(", page
-        )
-    }
+    decided, _ = by_runtime()
     loops = [sum(numbers) for numbers in zip(*(decided[name] for name in LOOPS), strict=True)]
     for numbers in (loops, decided["threads"]):
         cells, held, held_by_counts, lost, lost_by_counts, undecided = numbers
@@ -186,6 +182,54 @@ def test_what_is_said_of_the_claim_is_what_its_pages_found() -> None:
     network = told("docs/how-to/measure-over-a-network.md")
     assert f"Over {over_links.cells} loads on links" in network
     assert f"{over_links.held} it holds, and {over_links.undecided} are undecided" in network
+
+
+def by_runtime() -> tuple[dict[str, list[int]], dict[str, float]]:
+    """The counts of docs/claim.md's table by runtime, and its last column, the largest regrets."""
+    rows = re.findall(
+        r"^\| (\w+) (\| \d+ \| .*) \([\d.]+ %\) \| ([\d,.]+) % \|$",
+        (ROOT / "docs/claim.md").read_text(),
+        re.M,
+    )
+    counts = {name: [int(each) for each in re.findall(r"\d+", text)] for name, text, _ in rows}
+    return counts, {name: float(regret.replace(",", "")) for name, _, regret in rows}
+
+
+def test_what_is_said_of_loops_and_of_threads_is_what_the_table_by_runtime_has() -> None:
+    counts, regrets = by_runtime()
+    of_loops = max(regrets[name] for name in LOOPS)
+    cells = sum(counts[name][0] for name in LOOPS)
+    readme = told("README.md")
+    assert f"In {cells} loads on loops, measured over loopback on one host, it is at most" in readme
+    assert f" at most {ceil(of_loops)} % worse than the best fixed strategy" in readme
+    assert f"in {counts['threads'][0]} with threads up to {ceil(regrets['threads'])} %" in readme
+    assert f"(of loops {of_loops:g} %)" in readme
+
+
+def test_what_is_said_of_lost_cells_is_what_the_list_of_them_has() -> None:
+    confirmed = (ROOT / "results/published/claim-confirm.md").read_text()
+    pattern = r"^\| (loop|asyncio|uvloop|threads), [^|]+ \| [\d.]+ \([^|]+ \| (\S+) \|"
+    lost = re.findall(pattern, confirmed, re.M)
+    to_nagle = lost.count(("threads", "nagle"))
+    of_threads = sum(runtime == "threads" for runtime, _ in lost)
+    assert len(lost) == loopback().lost
+    assert f"{of_threads} lost ({to_nagle} to Nagle's algorithm)" in told("README.md")
+    page = told("docs/claim.md")
+    assert f"{to_nagle} of {of_threads} lost cells are lost to `nagle`" in page
+    counts, regrets = by_runtime()
+    cells = sum(counts[name][0] for name in LOOPS)
+    assert f"{len(lost) - of_threads} of {cells} cells lost" in page
+    choose = told("docs/how-to/choose-a-strategy.md")
+    worse = re.search(r"^\| cells, threads \|.* (\d+) \(\d+\) \|$", confirmed, re.M)
+    assert worse is not None
+    assert f"all {cells} loads of the claim" in choose
+    assert f"in {worse[1]} of {counts['threads'][0]}, by up to {regrets['threads']:g} %" in choose
+
+
+@pytest.mark.parametrize("page", ["claim-confirm", "claim-links"])
+def test_what_was_read_by_hand_is_on_the_page_of_the_claim(page: str) -> None:
+    why = ROOT / f"results/published/{page}-why.md"
+    assert why.read_text().strip() in why.with_name(f"{page}.md").read_text()
 
 
 def test_what_programs_gain_is_what_their_table_says() -> None:
