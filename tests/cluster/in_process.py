@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from typing import cast
 
@@ -15,8 +15,7 @@ from tinygram_bench.cluster.generator import Generator
 from tinygram_bench.cluster.order import BeginOrder, GeneratorOrder, OfferOrder, ServerOrder
 from tinygram_bench.cluster.ray_hosts import HostRef
 from tinygram_bench.cluster.running import _Servers
-from tinygram_bench.cluster.server import WORKLOADS as WITH_SERVERS
-from tinygram_bench.cluster.server import FarEnds, OfferedServers, now_ns
+from tinygram_bench.cluster.server import WITH_SERVERS, FarEnds, OfferedServers, now_ns
 from tinygram_bench.cluster.shares import shared_out
 from tinygram_bench.hosts.keys import Keys, make_keys
 from tinygram_bench.hosts.wire import TOKEN_BYTES
@@ -30,12 +29,12 @@ class LocalServer:
 
     host = SERVER
 
-    def __init__(self, clients: int) -> None:
+    def __init__(self, clients: int, stack: ExitStack) -> None:
+        """It ends with the stack."""
         keys, self.client_keys = make_keys()
         order = ServerOrder(SERVER, clients, keys, self.client_keys, bytes(range(TOKEN_BYTES)))
-        self._far_ends = FarEnds(order)
-        self.offered = OfferedServers(order)
-        self.port = self._far_ends.port
+        self.port = stack.enter_context(closing(FarEnds(order))).port
+        self.offered = OfferedServers(order, stack)
 
     def ask(self, step: str, order: bytes = b"null") -> Future[bytes]:
         answered: Future[bytes] = Future()
@@ -51,10 +50,6 @@ class LocalServer:
         if step == "count":
             return self.offered.counted(msgspec.json.decode(order, type=list[int]))
         return {"ping": None, "now": now_ns()}[step]
-
-    def close(self) -> None:
-        self.offered.close()
-        self._far_ends.close()
 
 
 class LocalGenerator:
@@ -96,8 +91,7 @@ class LocalGenerator:
 def conducted(plan: Plan, clients: int, loses: dict[int, str] | None = None) -> Iterator[Conductor]:
     """A conductor of that many generators; `loses`: number → the step at which one is lost."""
     with ExitStack() as stack:
-        server = LocalServer(clients)
-        stack.callback(server.close)
+        server = LocalServer(clients, stack)
         generators = []
         for number in range(clients):
             order = _order(plan, server.port, server.client_keys, number)
