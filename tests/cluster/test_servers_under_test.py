@@ -162,7 +162,7 @@ def test_what_the_servers_have_used_is_added_up_and_checked_against_all_hosts() 
     assert (run.counters["cpu_ns"], run.counters["writes"]) == (14, 14)
     wrong = merged(case, 0, parts, [used(written_bytes=replied + 1)])
     assert wrong.failure == (
-        f"the counted writes of 1 servers hold {replied + 1} bytes, and the replies to all hosts "
+        f"the servers' counted writes hold {replied + 1} bytes, and the replies to all hosts "
         f"{replied}"
     )
     assert wrong.counters == {}

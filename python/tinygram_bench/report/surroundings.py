@@ -214,8 +214,8 @@ def _longer_slices(result: Result) -> Iterator[str]:
         planned_ms, lasted_ms = (_range_ms(each) for each in zip(*longer, strict=True))
         yield (
             f"In {len(longer)} of {len(runs)} runs slices lasted {lasted_ms} ms, longer than the "
-            f"{planned_ms} ms planned: by what messages or calls took before the start, shorter "
-            "ones would have held too few of some case of the load."
+            f"{planned_ms} ms planned. Messages or calls took so long before the start that "
+            "shorter slices would have held too few of them in some case."
         )
 
 
