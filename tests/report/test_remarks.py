@@ -86,7 +86,7 @@ def sliced_result(slice_ms: float, *lasted_ms: float) -> Result:
     (case,) = result.plan.cases
     case = replace(case, parameters=replace(case.parameters, slice_ns=round(slice_ms * 1e6)))
     runs = (
-        replace(run, counters={**run.counters, "slice_ns": round(ms * 1e6)})
+        replace(run, counters={**run.counters, "slice_lasted_ns": round(ms * 1e6)})
         for run, ms in zip(result.runs, lasted_ms, strict=True)
     )
     return replace(result, plan=replace(result.plan, cases=(case,)), runs=tuple(runs))

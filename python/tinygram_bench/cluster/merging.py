@@ -47,7 +47,7 @@ LONGEST = frozenset(
         "run_time_ns",
         "send_buffer_bytes",
         "send_mss_bytes",
-        "slice_ns",
+        "slice_lasted_ns",
         "slices",
         "slices_entered",
         "slices_overrun",

@@ -204,17 +204,17 @@ def _ran_alone(result: Result) -> Iterator[str]:
 def _longer_slices(result: Result) -> Iterator[str]:
     """A remark on slices that were longer than planned, with the reason."""
     planned_ns = {case.case_id: case.parameters.slice_ns for case in result.plan.cases}
-    runs = [run for run in result.runs if run.counters.get("slice_ns") is not None]
-    longer = [
-        (planned, lasted)
-        for run in runs
-        if (planned := planned_ns[run.case_id] or 0) < (lasted := run.counters["slice_ns"] or 0)
+    both_ns = [
+        (planned_ns[run.case_id] or 0, lasted)
+        for run in result.runs
+        if (lasted := run.counters.get("slice_lasted_ns")) is not None
     ]
+    longer = [(planned, lasted) for planned, lasted in both_ns if planned < lasted]
     if longer:
         planned_ms, lasted_ms = (_range_ms(each) for each in zip(*longer, strict=True))
         yield (
-            f"In {len(longer)} of {len(runs)} runs slices lasted {lasted_ms} ms, longer than the "
-            f"{planned_ms} ms planned. Messages or calls took so long before the start that "
+            f"In {len(longer)} of {len(both_ns)} runs slices lasted {lasted_ms} ms, longer than "
+            f"the {planned_ms} ms planned. Messages or calls took so long before the start that "
             "shorter slices would have held too few of them in some case."
         )
 

@@ -101,7 +101,7 @@ class _Side(Struct, frozen=True):
 class Group(Struct, frozen=True):
     """The cases of a load in one round. `slice_ns`: as planned; slow messages make slices longer.
 
-    How long they were is in each run (the counter `slice_ns`), and the report tells of it.
+    How long they were is in each run (the counter `slice_lasted_ns`), and the report tells of it.
     Some may run at the same time (`TakesTurns.at_once`): they share a stage and their slices.
     """
 
@@ -351,7 +351,7 @@ def _started(start_ns: int, side: _Side) -> _Side:
 def _collected(side: _Side, used: Used) -> Run:
     with side.up.turn.explaining():
         run = side.waiting.collect(used).run
-    run = replace(run, counters={**run.counters, "slice_ns": side.slices.slice_ns})
+    run = replace(run, counters={**run.counters, "slice_lasted_ns": side.slices.slice_ns})
     if not side.up.keeps_windows:
         run = replace(run, warnings=(*run.warnings, _WINDOWS_RESTART))
     return run
