@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 import msgspec
+from tests.support.plans.echo import planned
 
 from tinygram_bench.cluster.conductor import Conductor
 from tinygram_bench.cluster.generator import Generator
@@ -22,6 +23,7 @@ from tinygram_bench.hosts.wire import TOKEN_BYTES
 from tinygram_bench.model.result import Plan, Run
 
 SERVER = "127.0.0.1"
+CLIENTS = 3
 
 
 class LocalServer:
@@ -105,6 +107,12 @@ def conducted(plan: Plan, clients: int, loses: dict[int, str] | None = None) -> 
         under_test = servers if workload in WITH_SERVERS else None
         told: list[str] = []
         yield Conductor(generators, shares, servers, told.append, under_test=under_test)
+
+
+def echo_plan(*only: str, **changes: Any) -> Plan:
+    """A short plan of `tinygram echo` for `CLIENTS` generators, unless `changes` say otherwise."""
+    shared = {"clients": CLIENTS, "takes_turns": True, "link": "remote", "duration_ns": 200_000_000}
+    return planned(*only, **(shared | changes))
 
 
 def _order(plan: Plan, port: int, keys: Keys, number: int) -> GeneratorOrder:
