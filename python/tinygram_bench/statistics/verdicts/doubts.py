@@ -122,7 +122,8 @@ def cycle_ratios(baseline: Sample, case: Sample, figure: str) -> Iterator[tuple[
 
     For what comes in a time, the ratio is 0 or infinite where nothing came to one of the two: to
     leave such a cycle out would be to choose by the outcome. A cycle in which nothing came to
-    either says nothing of their ratio; nor does a time that is 0 or less.
+    either says nothing of their ratio; nor does a time that is 0 or less, because of which there is
+    no verdict (`nothing_doubt` in clocks.py).
     """
     of_baseline, of_case = baseline.slices(figure), case.slices(figure)
     least = 0.0 if is_higher_better(figure) else ulp(0.0)
