@@ -16,7 +16,7 @@ from tinygram_bench.report.table import Column, Shown, Table, table_of
 from tinygram_bench.statistics.figures.intervals import looks_of
 from tinygram_bench.statistics.figures.words import in_words
 from tinygram_bench.statistics.links import LinkSummary, links_of
-from tinygram_bench.statistics.workloads.loads import is_alone, load_name, turns_of
+from tinygram_bench.statistics.workloads.loads import SLICE_LASTED, is_alone, load_name, turns_of
 
 _OPTION = "--congestion-control"
 _ALONE_BY = {
@@ -207,7 +207,7 @@ def _longer_slices(result: Result) -> Iterator[str]:
     both_ns = [
         (planned_ns[run.case_id] or 0, lasted)
         for run in result.runs
-        if (lasted := run.counters.get("slice_lasted_ns")) is not None
+        if (lasted := run.counters.get(SLICE_LASTED)) is not None
     ]
     longer = [(planned, lasted) for planned, lasted in both_ns if planned < lasted]
     if longer:
