@@ -291,8 +291,7 @@ $(STAMPS)/bench: $(STAMPS)/maturin pyproject.toml python/pyproject.toml $(RUST_S
 	@$(IN_BENCH) ../$(DEVELOP) --extras report,frames,tls
 	@touch $@
 
-# Everything at one go, but Ray, without which there is no cluster: while something is built, as in CI. Pip then
-# finds all of it there.
+# Installs all packages but Ray, which only clusters need; CI runs it while something is built.
 .PHONY: packages
 packages: $(STAMPS)/maturin
 	@echo "installing all packages into .venv"

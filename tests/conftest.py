@@ -22,6 +22,7 @@ from hypothesis import settings
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.support.command import Call, Called, Command, Refused
+from tests.support.serve_command import serving
 
 # The same examples every time, and no deadline: a slow machine is no fault of the code.
 settings.register_profile("tinygram", derandomize=True, deadline=None)
@@ -103,6 +104,13 @@ def refused(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
         assert all(each in told for each in said), told
 
     return check
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """What `--server` names: `tinygram serve`, for all tests of a file that leave it running."""
+    with serving("--port", 0) as served:
+        yield f"127.0.0.1:{served.port}"
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from claim.code import code
 from claim.grid import GRIDS, RUNTIMES, SETS, Cell, Set
 from claim.judging.compare import LOOKS
 from claim.page import report
-from claim.page.summary import parts
+from claim.page.summary import PARTS, parts
 from claim.planned import all_runs
 from claim.result import About, ClaimResult, claim_of, earlier_of
 from claim.study import Grid, by_strategy
@@ -59,9 +59,10 @@ def _report(asked: argparse.Namespace) -> int:
     if asked.into:
         filled = tuple(parts(claim))
         if not filled:
+            there = ", and of ".join(f"{grid!r} and {name!r}" for grid, name in PARTS)
             raise UsageError(
                 f"{asked.into} has no part for grid {claim.grid!r} and set {claim.set.name!r}: "
-                f"it has those of 'full' and 'confirm', and of 'links' and 'tuning'"
+                f"it has those of {there}"
             )
         for part, text in filled:
             fill(asked.into, part, text)

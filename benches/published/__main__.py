@@ -1,5 +1,6 @@
-"""Put the stored rows, and the report of a stored result, into the pages: `python -m published`;
-with --check only say what differs.
+"""Put stored rows and a stored report into the pages: `python -m published`.
+
+With --check it only says what differs.
 
 A table is between marks of its name. Tables called `sentences…` have the figures with intervals
 that the page's sentences tell. The exit status of --check is 1 where a page is not what its rows

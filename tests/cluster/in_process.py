@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 import msgspec
+from tests.support.plans.echo import planned
 
 from tinygram_bench.cluster.conductor import Conductor
 from tinygram_bench.cluster.generator import Generator
 from tinygram_bench.cluster.order import BeginOrder, GeneratorOrder, OfferOrder, ServerOrder
 from tinygram_bench.cluster.ray_hosts import HostRef
 from tinygram_bench.cluster.running import _Servers
-from tinygram_bench.cluster.server import WORKLOADS as WITH_SERVERS
-from tinygram_bench.cluster.server import FarEnds, OfferedServers, now_ns
+from tinygram_bench.cluster.server import WITH_SERVERS, FarEnds, OfferedServers, now_ns
 from tinygram_bench.cluster.shares import shared_out
 from tinygram_bench.hosts.keys import Keys, make_keys
 from tinygram_bench.hosts.wire import TOKEN_BYTES
 from tinygram_bench.model.result import Plan, Run
 
 SERVER = "127.0.0.1"
+CLIENTS = 3
 
 
 class LocalServer:
@@ -30,12 +31,12 @@ class LocalServer:
 
     host = SERVER
 
-    def __init__(self, clients: int) -> None:
+    def __init__(self, clients: int, stack: ExitStack) -> None:
+        """It ends with the stack."""
         keys, self.client_keys = make_keys()
         order = ServerOrder(SERVER, clients, keys, self.client_keys, bytes(range(TOKEN_BYTES)))
-        self._far_ends = FarEnds(order)
-        self.offered = OfferedServers(order)
-        self.port = self._far_ends.port
+        self.port = stack.enter_context(closing(FarEnds(order))).port
+        self.offered = OfferedServers(order, stack)
 
     def ask(self, step: str, order: bytes = b"null") -> Future[bytes]:
         answered: Future[bytes] = Future()
@@ -51,10 +52,6 @@ class LocalServer:
         if step == "count":
             return self.offered.counted(msgspec.json.decode(order, type=list[int]))
         return {"ping": None, "now": now_ns()}[step]
-
-    def close(self) -> None:
-        self.offered.close()
-        self._far_ends.close()
 
 
 class LocalGenerator:
@@ -96,8 +93,7 @@ class LocalGenerator:
 def conducted(plan: Plan, clients: int, loses: dict[int, str] | None = None) -> Iterator[Conductor]:
     """A conductor of that many generators; `loses`: number → the step at which one is lost."""
     with ExitStack() as stack:
-        server = LocalServer(clients)
-        stack.callback(server.close)
+        server = LocalServer(clients, stack)
         generators = []
         for number in range(clients):
             order = _order(plan, server.port, server.client_keys, number)
@@ -111,6 +107,12 @@ def conducted(plan: Plan, clients: int, loses: dict[int, str] | None = None) -> 
         under_test = servers if workload in WITH_SERVERS else None
         told: list[str] = []
         yield Conductor(generators, shares, servers, told.append, under_test=under_test)
+
+
+def echo_plan(*only: str, **changes: Any) -> Plan:
+    """A short plan of `tinygram echo` for `CLIENTS` generators, unless `changes` say otherwise."""
+    shared = {"clients": CLIENTS, "takes_turns": True, "link": "remote", "duration_ns": 200_000_000}
+    return planned(*only, **(shared | changes))
 
 
 def _order(plan: Plan, port: int, keys: Keys, number: int) -> GeneratorOrder:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.cluster.in_process import runs_of
+from tests.cluster.in_process import CLIENTS, echo_plan, runs_of
 from tests.support.experiments import result_of, warned
 from tests.support.measured.echo import run_of
-from tests.support.plans.echo import planned
 
 from tinygram_bench._native import Histogram
 from tinygram_bench.cluster.merging import Part, merged
@@ -20,14 +19,8 @@ from tinygram_bench.tls.records import RECORD_OVERHEAD_BYTES
 from tinygram_bench.workloads.echo import run as echo_run
 from tinygram_bench.workloads.turns import arrival_seed
 
-CLIENTS = 3
 SERVERS = ("asyncio/protocol", "threads/recv", "native/epoll")
 """The last one does not encrypt."""
-
-
-def plan(*only: str, **changes: Any) -> Plan:
-    shared = {"clients": CLIENTS, "takes_turns": True, "link": "remote", "duration_ns": 200_000_000}
-    return planned(*only, **(shared | changes))
 
 
 def trips_of(run: Run) -> Histogram:
@@ -37,7 +30,7 @@ def trips_of(run: Run) -> Histogram:
 @pytest.mark.parametrize("tls", [False, True])
 def test_all_servers_answer_the_workers_of_all_hosts_and_the_messages_add_up(tls: bool) -> None:
     only = SERVERS[:2] if tls else SERVERS
-    asked = plan(*only, workers=5, tls=[tls])
+    asked = echo_plan(*only, workers=5, tls=[tls])
     runs = runs_of(asked, CLIENTS)
     assert [run.failure for run in runs] == [None] * len(only)
     for run in runs:
@@ -71,7 +64,7 @@ def test_each_host_has_its_share_of_the_rate_and_arrivals_of_its_own(
         return seeds[-1]
 
     monkeypatch.setattr(echo_run, "arrival_seed", kept)
-    asked = plan("asyncio/protocol", workers=6, rates_per_s=[3_000.0], arrival=arrival)
+    asked = echo_plan("asyncio/protocol", workers=6, rates_per_s=[3_000.0], arrival=arrival)
     (run,) = runs_of(asked, CLIENTS)
     assert run.failure is None
     assert [each.rate_per_s for each in run.hosts] == [1_000.0] * CLIENTS
@@ -83,7 +76,7 @@ def test_each_host_has_its_share_of_the_rate_and_arrivals_of_its_own(
 
 
 def test_a_host_that_is_lost_is_named_and_the_run_of_the_others_is_partial() -> None:
-    (run,) = runs_of(plan("threads/recv", workers=6), CLIENTS, loses={1: "warm"})
+    (run,) = runs_of(echo_plan("threads/recv", workers=6), CLIENTS, loses={1: "warm"})
     assert run.failure is None
     assert [each.failure for each in run.hosts] == [None, "its power was cut", None]
     (partial,) = [each for each in run.warnings if each.code == "partial_cluster"]
@@ -93,7 +86,7 @@ def test_a_host_that_is_lost_is_named_and_the_run_of_the_others_is_partial() -> 
 
 
 def shared_case(**changes: Any) -> tuple[Plan, Case]:
-    asked = plan("asyncio/protocol", workers=15, **changes)
+    asked = echo_plan("asyncio/protocol", workers=15, **changes)
     (case,) = asked.cases
     return asked, case
 

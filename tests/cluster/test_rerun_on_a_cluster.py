@@ -163,8 +163,8 @@ def test_a_cluster_of_fewer_hosts_is_refused_before_anything_is_written(
 @pytest.mark.parametrize(
     ("hosts", "said"),
     [
-        ([{"role": "generator"}], "tells of 0 servers and 1 clients"),
-        ([{"role": "server"}, {"role": "server"}, {"role": "generator"}], "tells of 2 servers"),
+        ([{"role": "generator"}], "a cluster with servers: 0, clients: 1;"),
+        ([{"role": "server"}] * 2 + [{"role": "generator"}], "servers: 2, clients: 1;"),
         ([{"name": "alder"}], "the values contradict each other"),
         (5, "the values contradict each other"),
         ([{"role": "server"}, *({"role": "generator"},) * 101], "fewer"),

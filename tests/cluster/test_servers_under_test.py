@@ -11,11 +11,10 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec.structs import replace
-from tests.cluster.in_process import conducted, runs_of
+from tests.cluster.in_process import CLIENTS, conducted, echo_plan, runs_of
 from tests.cluster.test_conductor import OneServer, Scripted
 from tests.hosts.far_server import far_server
 from tests.support.measured.echo import run_of
-from tests.support.plans.echo import planned
 
 from tinygram_bench.cluster.conductor import Conductor, Lost
 from tinygram_bench.cluster.merging import Part, merged
@@ -32,7 +31,6 @@ from tinygram_bench.workloads.echo.marks import USED, ServerUsed
 from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 from tinygram_bench.workloads.rr.withheld import REQUESTS
 
-CLIENTS = 3
 CALLERS = 7
 
 
@@ -52,11 +50,6 @@ def rr_plan(**changes: Any) -> Plan:
         "link": "remote",
     }
     return plan_rr(RrOptions(**(options | changes)))
-
-
-def echo_plan(*only: str, **changes: Any) -> Plan:
-    shared = {"clients": CLIENTS, "takes_turns": True, "link": "remote", "duration_ns": 200_000_000}
-    return planned(*only, **(shared | changes))
 
 
 @pytest.mark.parametrize("server", ["native", "asyncio"])
@@ -162,7 +155,7 @@ def test_what_the_servers_have_used_is_added_up_and_checked_against_all_hosts() 
     assert (run.counters["cpu_ns"], run.counters["writes"]) == (14, 14)
     wrong = merged(case, 0, parts, [used(written_bytes=replied + 1)])
     assert wrong.failure == (
-        f"the counted writes of 1 servers hold {replied + 1} bytes, and the replies to all hosts "
+        f"the servers' counted writes hold {replied + 1} bytes, and the replies to all hosts "
         f"{replied}"
     )
     assert wrong.counters == {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +36,6 @@ def between_hosts(**far: Any) -> Result:
     plan = replace(result.plan, cases=cases)
     environment = result.environment | {"far": far}
     return replace(result, plan=plan, runs=(), summaries=(), verdicts=(), environment=environment)
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """What `--server` names: one server for all tests that leave it running."""
-    with serving("--port", 0) as served:
-        yield f"127.0.0.1:{served.port}"
 
 
 def first_result(folder: Path, server: str, workload: str = "stream") -> Path:

@@ -106,7 +106,7 @@ def test_slices_have_time_for_replies_that_are_held_and_this_is_told(command: Co
     done = command.run(*words, *held)
     assert done.code == 0, done.stderr
     # Twenty messages that come one after the other.
-    assert {run["counters"]["slice_ns"] for run in done.runs} == {200 * MS}
+    assert {run["counters"]["slice_lasted_ns"] for run in done.runs} == {200 * MS}
     assert {run["counters"]["slices"] for run in done.runs} == {2}
     said = " ".join(done.stdout.split())
     assert "In 2 of 2 runs slices lasted 200 ms, longer than the 20 ms planned" in said

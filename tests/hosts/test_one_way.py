@@ -65,6 +65,13 @@ def verdict_of(result: Result) -> Verdict:
     return found
 
 
+def with_slices(result: Result, *times_us: tuple[float, ...]) -> Result:
+    """The result with these median latencies, a case's slices in every round."""
+    of_case = {case.case_id: each for case, each in zip(result.plan.cases, times_us, strict=True)}
+    runs = [replace(run, slices={**run.slices, P50: of_case[run.case_id]}) for run in result.runs]
+    return result_of(result.plan, runs)
+
+
 def swept_between(bound_us: float, limit_us: float) -> Result:
     """A sweep over 1,000/s, 10,000/s and 100,000/s, with latencies of 10, 20 and 30 µs."""
     made = swept(("loop/nodelay",), (1e3, 1e4, 1e5), 7)
@@ -164,6 +171,59 @@ def test_ways_that_ran_alone_are_told_apart_by_more_than_both_clocks_may_be_wron
     if found.reason is not None:
         assert "may be wrong by 6.0 µs in the median latency of loop/cork" in found.reason
         assert "have them take turns" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("of_nodelay", "of_cork"),
+    [
+        # What the clocks took for nothing is the fastest of what came: the others are slower.
+        ((100.0, 100.0, 100.0, 100.0, 100.0), (0.0, 0.0, 110.0, 110.0, 110.0)),
+        ((0.0, 100.0, 100.0, 100.0, 100.0), (110.0, 110.0, 110.0, 110.0, 110.0)),
+        ((100.0, 0.0, 100.0, 100.0, 0.0), (110.0, 0.0, 110.0, 110.0, 0.0)),
+        ((0.0, 0.0, 0.0, 0.0, 0.0), (110.0, 110.0, 110.0, 110.0, 110.0)),
+        ((0.0, 0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0, 0.0)),
+    ],
+)
+def test_ways_whose_slices_the_clocks_take_for_nothing_cannot_be_compared(
+    of_nodelay: tuple[float, ...], of_cork: tuple[float, ...]
+) -> None:
+    """To leave such slices out would be to choose by the outcome."""
+    result = measured(30.0)
+    found = verdict_of(with_slices(result, of_nodelay, of_cork))
+    assert (found.verdict, found.doubt) == ("cannot_say", "clocks_differ")
+    assert found.reason is not None
+    way, zeros = ("loop/nodelay", of_nodelay) if 0 in of_nodelay else ("loop/cork", of_cork)
+    count = 6 * zeros.count(0)
+    assert f"{count} of 30 values of the median latency of {way} count as 0" in found.reason
+    assert "the clocks of the two hosts may be wrong by 30.0 µs" in found.reason
+    above = (max(of_nodelay) or 1.0,) * 5, (max(of_cork) or 1.0,) * 5
+    assert verdict_of(with_slices(result, *above)).verdict != "cannot_say"
+
+
+def test_a_round_that_the_clocks_take_for_nothing_cannot_be_compared_either() -> None:
+    result = measured(4.0, are_alone=True)
+    early = paced_run(ALONE[0], 2, 0, 2_000)
+    runs = [
+        replace(run, histograms=early.histograms)
+        if (run.case_id, run.round) == (early.case_id, early.round)
+        else run
+        for run in result.runs
+    ]
+    # Seven rounds, so that six are left without it.
+    last = [replace(run, round=6) for run in result.runs if run.round == 0]
+    runs += last
+    found = verdict_of(result_of(plan_of(ALONE, runs), runs))
+    assert (found.verdict, found.doubt) == ("cannot_say", "clocks_differ")
+    assert found.reason is not None
+    assert "1 of 7 values of the median latency of loop/nodelay count as 0" in found.reason
+    assert verdict_of(result_of(plan_of(ALONE, last), [*result.runs, *last])).verdict == "slower"
+
+
+def test_what_one_clock_took_is_compared_where_times_of_two_count_as_0() -> None:
+    result = with_slices(measured(30.0), (0.0, 100.0), (110.0, 110.0))
+    doubts = {each.figure: each.doubt for each in result.verdicts}
+    assert doubts[P50] == "clocks_differ"
+    assert "clocks_differ" not in {doubts["latency_p99_us"], doubts["cpu_s_per_million"]}
 
 
 @pytest.mark.parametrize("are_alone", [False, True])

@@ -86,7 +86,7 @@ def sliced_result(slice_ms: float, *lasted_ms: float) -> Result:
     (case,) = result.plan.cases
     case = replace(case, parameters=replace(case.parameters, slice_ns=round(slice_ms * 1e6)))
     runs = (
-        replace(run, counters={**run.counters, "slice_ns": round(ms * 1e6)})
+        replace(run, counters={**run.counters, "slice_lasted_ns": round(ms * 1e6)})
         for run, ms in zip(result.runs, lasted_ms, strict=True)
     )
     return replace(result, plan=replace(result.plan, cases=(case,)), runs=tuple(runs))
@@ -95,8 +95,8 @@ def sliced_result(slice_ms: float, *lasted_ms: float) -> Result:
 def test_slices_that_were_longer_than_planned_are_told_with_the_reason() -> None:
     (remark,) = surroundings_of(sliced_result(20, 20, 176.04, 1_200)).remarks
     assert remark.startswith(
-        "In 2 of 3 runs slices lasted 176 to 1200 ms, longer than the 20 ms planned: by what "
-        "messages or calls took before the start"
+        "In 2 of 3 runs slices lasted 176 to 1200 ms, longer than the 20 ms planned. "
+        "Messages or calls took so long before the start"
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from tests.support.experiments import paced_run, plan_of, way
 
 from tinygram_bench.api import Plan
 from tinygram_bench.model.parameters import RrParameters
@@ -16,7 +17,7 @@ from tinygram_bench.model.store import load
 from tinygram_bench.statistics.figures.samples import Sample, samples_of
 from tinygram_bench.statistics.verdicts.comparison import round_ratios
 from tinygram_bench.statistics.workloads import WORKLOADS
-from tinygram_bench.statistics.workloads.loads import Load, is_alone, turns_of
+from tinygram_bench.statistics.workloads.loads import SLICE_LASTED, Load, is_alone, turns_of
 from tinygram_bench.statistics.workloads.rr import compared_pairs
 from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 
@@ -66,8 +67,8 @@ def sample() -> Sample:
 
 def test_whoever_calls_and_answers_in_whatever_way_takes_turns(sample: Sample) -> None:
     key = turns_of(sample.case)
-    for way in ({"runtime": "another"}, {"implementation": "another"}, {"strategy": "another"}):
-        assert turns_of(replace(sample.case, **way)) == key
+    for caller in ({"runtime": "another"}, {"implementation": "another"}, {"strategy": "another"}):
+        assert turns_of(replace(sample.case, **caller)) == key
     for server in ({"server_runtime": "another"}, {"server_strategy": "another"}):
         assert turns_of(_changed(sample.case, **server)) == key
 
@@ -118,11 +119,53 @@ def test_cases_that_took_no_turns_together_are_compared_by_their_rounds(sample: 
     assert set(round_ratios(one, again, "calls_per_s")) == {1.25}
 
 
-def test_runtimes_that_took_their_turns_apart_are_compared_by_their_rounds(sample: Sample) -> None:
-    """As in results of earlier versions."""
+@pytest.mark.parametrize("their_slices", [(10.0, 30.0), (10.0, 30.0, 40.0)])
+@pytest.mark.parametrize("whose", ["callers", "server"])
+def test_runtimes_that_took_their_turns_apart_are_compared_by_their_rounds(
+    sample: Sample, whose: str, their_slices: tuple[float, ...]
+) -> None:
+    """As in results of earlier versions, whose runs do not tell how long slices lasted."""
+    of_another = {
+        "callers": replace(sample.case, runtime="another"),
+        "server": _changed(sample.case, server_runtime="another"),
+    }
     one = _with_slices(sample, sample.case, (10.0, 20.0))
-    other = _with_slices(sample, replace(sample.case, runtime="another"), (10.0, 30.0, 40.0))
+    other = _with_slices(sample, of_another[whose], their_slices)
     assert set(round_ratios(one, other, "calls_per_s")) == {1.0}
+    for told, untold in ((one, other), (other, one)):
+        assert set(round_ratios(_lasting(told), untold, "calls_per_s")) == {1.0}
+
+
+@pytest.mark.parametrize("whose", ["callers", "server"])
+def test_runtimes_that_took_turns_with_each_other_are_compared_by_their_slices(
+    sample: Sample, whose: str
+) -> None:
+    of_another = {
+        "callers": replace(sample.case, runtime="another"),
+        "server": _changed(sample.case, server_runtime="another"),
+    }
+    one = _lasting(_with_slices(sample, sample.case, (10.0, 20.0)))
+    other = _lasting(_with_slices(sample, of_another[whose], (10.0, 30.0)))
+    assert set(round_ratios(one, other, "calls_per_s")) == {1.25}
+    # A single run that does not tell it is of an earlier version.
+    first, *others = other.good_runs
+    earlier = replace(first, counters={**first.counters})
+    del earlier.counters[SLICE_LASTED]
+    mixed = replace(other, good_runs=(earlier, *others))
+    assert set(round_ratios(one, mixed, "calls_per_s")) == {1.0}
+
+
+def test_runtimes_of_other_workloads_took_turns_in_earlier_versions_too() -> None:
+    cases = [way(name, 1_000) for name in ("loop/nodelay", "threads/nodelay")]
+    cases = [
+        replace(case, parameters=replace(case.parameters, slice_ns=20_000_000)) for case in cases
+    ]
+    runs = [
+        replace(paced_run(case, 0, 100), slices={"latency_p50_us": us})
+        for case, us in zip(cases, ((10.0, 20.0), (10.0, 30.0)), strict=True)
+    ]
+    one, other = samples_of(plan_of(cases, runs), runs).values()
+    assert round_ratios(one, other, "latency_p50_us") == (1.25,)
 
 
 def _changed(case: Case, **parameters: object) -> Case:
@@ -139,3 +182,12 @@ def _with_slices(sample: Sample, case: Case, values: tuple[float, ...]) -> Sampl
         for run in sample.good_runs
     )
     return Sample(case, sample.rounds, runs, sample.failed_rounds)
+
+
+def _lasting(sample: Sample) -> Sample:
+    """Its runs tell how long slices lasted."""
+    runs = tuple(
+        replace(run, counters={**run.counters, SLICE_LASTED: 20_000_000})
+        for run in sample.good_runs
+    )
+    return replace(sample, good_runs=runs)

@@ -13,7 +13,7 @@ from claim.page.goals import count_of, goals_of, holds
 from claim.page.wording import percent
 from claim.result import ClaimResult, is_whole, runtimes_of
 
-_PARTS = {("full", "confirm"): "confirmed", ("links", "tuning"): "links"}
+PARTS = {("full", "confirm"): "confirmed", ("links", "tuning"): "links"}
 """Grid and set → the part of docs/claim.md that has them."""
 
 
@@ -45,7 +45,7 @@ def summary(result: ClaimResult) -> str:
 
 def parts(result: ClaimResult) -> Iterator[tuple[str, str]]:
     """Each part of docs/claim.md that this result fills (`pages.fill`), and its text."""
-    part = _PARTS.get((result.grid, result.set.name))
+    part = PARTS.get((result.grid, result.set.name))
     if part is not None:
         yield part, summary(result)
     if part == "confirmed" and is_whole(result):

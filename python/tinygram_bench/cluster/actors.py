@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import threading
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import Any
 
 import msgspec
@@ -39,6 +39,8 @@ class HostActor:
     """A host: a server of far ends, a generator, or either end of a path that is looked at."""
 
     def __init__(self) -> None:
+        # Never closed: Ray kills the process, and what it has started dies with it.
+        self._stack = ExitStack()
         self._far_ends: FarEnds | None = None
         self._offered: OfferedServers | None = None
         self._generator: Generator | None = None
@@ -74,7 +76,7 @@ class HostActor:
         asked = msgspec.json.decode(order, type=ServerOrder)
         with self._lock:
             self._far_ends = FarEnds(asked)
-            self._offered = OfferedServers(asked)
+            self._offered = OfferedServers(asked, self._stack)
         return Listening(self._far_ends.port)
 
     def _offer(self, order: bytes) -> tuple[Offered, ...]:

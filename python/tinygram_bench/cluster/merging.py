@@ -48,7 +48,7 @@ LONGEST = frozenset(
         "run_time_ns",
         "send_buffer_bytes",
         "send_mss_bytes",
-        "slice_ns",
+        "slice_lasted_ns",
         "slices",
         "slices_entered",
         "slices_overrun",
@@ -166,8 +166,8 @@ def _checked(
             farewells, rest = divmod(rest, FAREWELL_BYTES)
         if rest or not 0 <= farewells <= case.connections:
             raise RunError(
-                f"the counted writes of {servers} servers hold {written_bytes} bytes, and the "
-                f"replies to all hosts {replied_bytes}"
+                f"the servers' counted writes hold {written_bytes} bytes, and the replies to all "
+                f"hosts {replied_bytes}"
             )
         return {"written_bytes": replied_bytes, "writes": writes - farewells}
     known = {name: count for name, count in counters.items() if count is not None}

@@ -26,7 +26,7 @@ from tinygram_bench.cluster.order import (
     read,
 )
 from tinygram_bench.cluster.ray_hosts import HostRef, answers, reached
-from tinygram_bench.cluster.server import WORKLOADS as WITH_SERVERS
+from tinygram_bench.cluster.server import WITH_SERVERS
 from tinygram_bench.cluster.shares import shared_out
 from tinygram_bench.hosts.difference import Difference
 from tinygram_bench.hosts.keys import Keys, make_keys

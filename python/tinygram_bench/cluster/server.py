@@ -37,7 +37,7 @@ from tinygram_bench.workloads.echo.run import SERVER, Echo
 from tinygram_bench.workloads.rr.run import Rr
 
 T = TypeVar("T")
-WORKLOADS: Mapping[str, Callable[[int], Echo | Rr]] = {"echo": Echo, "rr": Rr}
+WITH_SERVERS: Mapping[str, Callable[[int], Echo | Rr]] = {"echo": Echo, "rr": Rr}
 """The workloads with a server under test. A stream's receiver is none: each sender has its own."""
 _TIME_S = 7 * 24 * 3_600.0
 _PROCESSES = 256
@@ -111,12 +111,13 @@ class OfferedServers:
     They are started by a thread of their own, because they die with the one that started them.
     """
 
-    def __init__(self, order: ServerOrder) -> None:
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="servers")
+    def __init__(self, order: ServerOrder, stack: ExitStack) -> None:
+        """They end with the stack."""
+        thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="servers")
+        self._thread = stack.enter_context(thread)
         self._link = Link(far_address=order.host, client=Known(token=order.token))
-        self._library = ExitStack()
-        self._counting = self._library.enter_context(counting())
-        self._round = ExitStack()
+        self._counting = stack.enter_context(counting())
+        self._round = stack.enter_context(ExitStack())
         self._served: list[_Served | None] = []
 
     def offer(self, order: OfferOrder) -> tuple[Offered, ...]:
@@ -134,15 +135,10 @@ class OfferedServers:
         """What each server has used since; None where it has failed."""
         return self._asked(_Served.counted, replied_bytes)
 
-    def close(self) -> None:
-        self._round.close()
-        self._library.close()
-        self._thread.shutdown()
-
     def _offered(self, order: OfferOrder) -> tuple[Offered, ...]:
         self._round.close()
         self._served.clear()
-        workload = WORKLOADS[order.workload](order.seed)
+        workload = WITH_SERVERS[order.workload](order.seed)
         return tuple(self._started(workload, case, order.round) for case in order.cases)
 
     def _started(self, workload: Echo | Rr, case: Case, round: int) -> Offered:

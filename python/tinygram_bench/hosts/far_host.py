@@ -62,7 +62,7 @@ class Standing(Told):
 
     def __init__(self, stack: ExitStack, line: Line, role: str) -> None:
         """Raises RunError."""
-        process, channel, _ = line.beside(role)
+        process, channel = line.standing(role)
         stack.callback(channel.close)
         super().__init__(process, channel)
 

@@ -109,33 +109,43 @@ class Line:
     ) -> tuple[FarProcess, socket.socket, int]:
         """Start a process; return its state, channel and number. Raises RunError."""
         process = FarProcess(role, files)
-        ours, theirs = socket.socketpair()
-        number = self._next
-        self._next = (self._next + 1) % (1 << 16)
-        begin = wire.Begin(number, program, placement, counts_writes, len(files))
-        try:
-            self._run(self._begin(begin, process, theirs))
-        except RunError:
-            ours.close()
-            raise
+
+        def beginning(number: int, theirs: socket.socket) -> Coroutine[Any, Any, None]:
+            begin = wire.Begin(number, program, placement, counts_writes, len(files))
+            return self._begin(begin, process, theirs)
+
+        ours, number = self._channel(beginning)
         return process, ours, number
 
-    def beside(self, role: str) -> tuple[FarProcess, socket.socket, int]:
-        """The same of no process: it ends when this host is lost, or is told no more."""
+    def standing(self, role: str) -> tuple[FarProcess, socket.socket]:
+        """Like `begin`, but nothing is started there.
+
+        What is returned ends when the host is lost or its channel is closed. Raises RunError.
+        """
         process = FarProcess(role, ())
-        ours, theirs = socket.socketpair()
-        number = self._next
-        self._next = (self._next + 1) % (1 << 16)
-        try:
-            self._run(self._stand_beside(number, process, theirs))
-        except RunError:
-            ours.close()
-            raise
-        return process, ours, number
+        ours, _ = self._channel(lambda number, theirs: self._stand(number, process, theirs))
+        return process, ours
 
     def used_ns(self, number: int) -> int:
         """The CPU time of a process so far, in ns. Raises RunError."""
         return self._run(self._ask_used(number))
+
+    def _channel(
+        self, opening: Callable[[int, socket.socket], Coroutine[Any, Any, None]]
+    ) -> tuple[socket.socket, int]:
+        """Our end of a new channel, and its number. `opening` gets the number and the other end.
+
+        Raises RunError where `opening` does.
+        """
+        ours, theirs = socket.socketpair()
+        number = self._next
+        self._next = (self._next + 1) % (1 << 16)
+        try:
+            self._run(opening(number, theirs))
+        except RunError:
+            ours.close()
+            raise
+        return ours, number
 
     def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
@@ -240,7 +250,7 @@ class Line:
             raise
         self._start(self._forward(begin.number, reader))
 
-    async def _stand_beside(self, number: int, process: FarProcess, theirs: socket.socket) -> None:
+    async def _stand(self, number: int, process: FarProcess, theirs: socket.socket) -> None:
         reader, writer = await asyncio.open_connection(sock=theirs)
         if self.failure is not None:
             process.end(self.failure)

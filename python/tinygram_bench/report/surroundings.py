@@ -16,7 +16,7 @@ from tinygram_bench.report.table import Column, Shown, Table, table_of
 from tinygram_bench.statistics.figures.intervals import looks_of
 from tinygram_bench.statistics.figures.words import in_words
 from tinygram_bench.statistics.links import LinkSummary, links_of
-from tinygram_bench.statistics.workloads.loads import is_alone, load_name, turns_of
+from tinygram_bench.statistics.workloads.loads import SLICE_LASTED, is_alone, load_name, turns_of
 
 _OPTION = "--congestion-control"
 _ALONE_BY = {
@@ -204,18 +204,18 @@ def _ran_alone(result: Result) -> Iterator[str]:
 def _longer_slices(result: Result) -> Iterator[str]:
     """A remark on slices that were longer than planned, with the reason."""
     planned_ns = {case.case_id: case.parameters.slice_ns for case in result.plan.cases}
-    runs = [run for run in result.runs if run.counters.get("slice_ns") is not None]
-    longer = [
-        (planned, lasted)
-        for run in runs
-        if (planned := planned_ns[run.case_id] or 0) < (lasted := run.counters["slice_ns"] or 0)
+    both_ns = [
+        (planned_ns[run.case_id] or 0, lasted)
+        for run in result.runs
+        if (lasted := run.counters.get(SLICE_LASTED)) is not None
     ]
+    longer = [(planned, lasted) for planned, lasted in both_ns if planned < lasted]
     if longer:
         planned_ms, lasted_ms = (_range_ms(each) for each in zip(*longer, strict=True))
         yield (
-            f"In {len(longer)} of {len(runs)} runs slices lasted {lasted_ms} ms, longer than the "
-            f"{planned_ms} ms planned: by what messages or calls took before the start, shorter "
-            "ones would have held too few of some case of the load."
+            f"In {len(longer)} of {len(both_ns)} runs slices lasted {lasted_ms} ms, longer than "
+            f"the {planned_ms} ms planned. Messages or calls took so long before the start that "
+            "shorter slices would have held too few of them in some case."
         )
 
 

@@ -28,6 +28,7 @@ from tinygram_bench.runs.progress.live import Live
 from tinygram_bench.runs.slices import Ends, Slices, Used, least_rows, table, used_in_slices
 from tinygram_bench.runs.stage import Address, Stage, Turn
 from tinygram_bench.runs.workload import Alternates, Rehearsed, TakesTurns, Waiting
+from tinygram_bench.statistics.workloads.loads import SLICE_LASTED
 
 LEAD_NS = 50_000_000
 """The time between telling all sides of a group when they start, and that start."""
@@ -101,7 +102,7 @@ class _Side(Struct, frozen=True):
 class Group(Struct, frozen=True):
     """The cases of a load in one round. `slice_ns`: as planned; slow messages make slices longer.
 
-    How long they were is in each run (the counter `slice_ns`), and the report tells of it.
+    How long they were is in each run (the counter `slice_lasted_ns`), and the report tells of it.
     Some may run at the same time (`TakesTurns.at_once`): they share a stage and their slices.
     """
 
@@ -351,7 +352,7 @@ def _started(start_ns: int, side: _Side) -> _Side:
 def _collected(side: _Side, used: Used) -> Run:
     with side.up.turn.explaining():
         run = side.waiting.collect(used).run
-    run = replace(run, counters={**run.counters, "slice_ns": side.slices.slice_ns})
+    run = replace(run, counters={**run.counters, SLICE_LASTED: side.slices.slice_ns})
     if not side.up.keeps_windows:
         run = replace(run, warnings=(*run.warnings, _WINDOWS_RESTART))
     return run

@@ -154,7 +154,7 @@ _OF_PROCESSES: Mapping[str, Said] = {
     ),
     "receive_buffer_bytes": ("bytes", "of the receiving socket's buffer (SO_RCVBUF)"),
     "slices": ("slices", "of a run that took turns with others of its load"),
-    "slice_ns": (
+    "slice_lasted_ns": (
         "ns",
         "that each of its slices lasted: as planned, or longer, by how long messages or calls of "
         "its load took before the start",

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from tests.cluster.in_process import runs_of
 from tests.hosts.clocks.wrong_clocks import ask_over_a_way, tell_another_time
 from tests.support.plans.stream import planned
-from tests.support.serve_command import serving
 
 from tinygram_bench import Plan, run
 from tinygram_bench._native import Histogram
@@ -36,12 +34,6 @@ REFUSED = re.compile(
     r"notes and messages do not match: message \d+ was received (\d+) ns before it was released, "
     r"by times that may be wrong by (\d+) ns"
 )
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with serving("--port", 0) as served:
-        yield f"127.0.0.1:{served.port}"
 
 
 def early_within_the_bound(run: Run) -> None:

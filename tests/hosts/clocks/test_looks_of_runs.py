@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.support.serve_command import serving
 
 from tinygram_bench import Plan, run
 from tinygram_bench.hosts import clock
@@ -23,12 +21,6 @@ LOADS: dict[str, tuple[Any, dict[str, Any]]] = {
     "fan-out in slices": (Plan.fanout, PUBLISHED),
     "fan-out alone": (Plan.fanout, {**PUBLISHED, "lone": True}),
 }
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with serving("--port", 0) as served:
-        yield f"127.0.0.1:{served.port}"
 
 
 @pytest.mark.parametrize("load", LOADS)

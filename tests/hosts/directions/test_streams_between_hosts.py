@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -47,13 +46,6 @@ LOADS: dict[str, tuple[object, ...]] = {
         *("--only", "asyncio/aiofastnet/protocol"),
     ),
 }
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """What `--server` names: one server for all tests that leave it running."""
-    with serving("--port", 0) as served:
-        yield f"127.0.0.1:{served.port}"
 
 
 @pytest.mark.parametrize("load", LOADS)

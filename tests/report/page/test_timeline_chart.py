@@ -9,8 +9,11 @@ from tests.support.measured import rr as called
 from tests.support.measured import sizes as timed
 from tests.support.plans import sizes as sizes_plans
 
-from tinygram_bench.model.result import Run
+from tinygram_bench.model.result import Result, Run
 from tinygram_bench.report.charts import charts_of
+from tinygram_bench.report.charts.chart import Chart
+from tinygram_bench.statistics.figures.counters import Counters
+from tinygram_bench.statistics.workloads.loads import SLICE_LASTED
 from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 
 
@@ -146,14 +149,34 @@ def test_samples_that_alternate_have_a_timeline_and_those_that_do_not_have_none(
     assert not [each for each in charts_of(result) if each.name.startswith("timeline")]
 
 
+def sliced_calls(*runtimes: str, strategies: tuple[str, ...], counters: Counters) -> Result:
+    """Callers of these ways on a connection each, with `counters` of theirs."""
+    plan = plan_rr(RrOptions(runtimes=runtimes, connections=("per-caller",), strategies=strategies))
+    runs = [
+        msgspec.structs.replace(
+            run, counters={**run.counters, **counters}, slices={"call_p50_us": (1.0, 2.0)}
+        )
+        for run in called.measured(plan).runs
+    ]
+    return result_of(plan, runs)
+
+
+def timelines_of(result: Result) -> list[Chart]:
+    return [found for found in charts_of(result) if found.name.startswith("timeline")]
+
+
 def test_ways_that_take_turns_are_named_by_what_they_have_in_common() -> None:
-    runtimes, kind = ("threads", "asyncio"), ("per-caller",)
-    plan = plan_rr(RrOptions(runtimes=runtimes, connections=kind, strategies=("nodelay",)))
-    result = called.measured(plan)
-    sliced = [
-        msgspec.structs.replace(run, slices={"call_p50_us": (1.0, 2.0)}) for run in result.runs
-    ]
-    timelines = [
-        found for found in charts_of(result_of(plan, sliced)) if found.name.startswith("timeline")
-    ]
-    assert [found.where for found in timelines] == ["1 send", "10 sends"]
+    lasted = {SLICE_LASTED: 20_000_000}
+    result = sliced_calls("threads", "asyncio", strategies=("nodelay",), counters=lasted)
+    assert [found.where for found in timelines_of(result)] == ["1 send", "10 sends"]
+
+
+def test_runtimes_that_took_their_turns_apart_have_a_timeline_each() -> None:
+    """As in results of earlier versions."""
+    strategies = ("nodelay", "nagle")
+    result = sliced_calls("threads", "asyncio", strategies=strategies, counters={})
+    assert {found.where for found in timelines_of(result)} == {
+        f"callers {runtime}, {sends}"
+        for runtime in ("threads", "asyncio")
+        for sends in ("1 send", "10 sends")
+    }

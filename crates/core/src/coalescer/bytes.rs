@@ -1,5 +1,5 @@
 //! Memory for bytes that come in short messages: all of it is initialised, so that a message is copied into
-//! it without a call.
+//! it without a call (decision 0051).
 
 use std::ops::Deref;
 

@@ -8,7 +8,7 @@ use super::{Coalescer, Policy};
 /// How much may be held the short way.
 #[derive(Debug, Default)]
 pub(super) struct Room {
-    /// Where in the buffer it ends; 0: it is closed.
+    /// Where in the buffer it ends: one comparison for memory and limits alike (decision 0051); 0: it is closed.
     until: usize,
     /// With many senders: the number of the message whose sender looks at the clock.
     look_at: u64,

@@ -56,12 +56,6 @@ impl Span {
         }
     }
 
-    /// Whether a call that began then is measured.
-    pub fn is_measured(&self, begun_ns: u64) -> bool {
-        self.settled_ns
-            .is_none_or(|settled_ns| begun_ns >= settled_ns)
-    }
-
     /// The time from which on a caller's time in a slice counts. If an earlier call has lasted into the
     /// settled slice, it is when the slice had settled, for the caller waited all along; otherwise it is
     /// `called_ns`, when the caller began to connect for, or to send, the first measured call.

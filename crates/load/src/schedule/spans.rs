@@ -41,6 +41,12 @@ impl Span {
         self.start_ns < self.end_ns && at_ns < self.end_ns.saturating_add(LATE_NS)
     }
 
+    /// Whether what began then is measured.
+    pub fn is_measured(&self, begun_ns: u64) -> bool {
+        self.settled_ns
+            .is_none_or(|settled_ns| begun_ns >= settled_ns)
+    }
+
     /// When the next call of a book comes due; `None`: in this span no other does.
     pub fn next_due_at_ns(&self, book: &Book) -> Option<u64> {
         let due_at_ns = self.at_ns(book.next_due_ns()?);

@@ -187,8 +187,8 @@ def _cluster_again(earlier: Result, plan: Plan, address: str, file: Path) -> Clu
         servers, clients = roles["server"], roles["generator"]
         if not 1 <= servers <= clients:
             raise UsageError(
-                f"{file} cannot be measured again: it tells of {servers} servers and {clients} "
-                "clients of its cluster; measure anew with the command of its workload"
+                f"{file} cannot be measured again: it tells of a cluster with servers: {servers}, "
+                f"clients: {clients}; measure anew with the command of its workload"
             )
         cluster_asked.checked(plan, clients)
     hosts = cluster_asked.hosts_of(address)

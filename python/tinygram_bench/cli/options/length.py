@@ -63,7 +63,7 @@ def slice_option(default: str) -> Any:
     """The option `--slice`."""
     return quantities.duration(
         "Length of a case's turns beside the other cases of its load. The report tells where they "
-        "were longer, for too few messages or calls.",
+        "were longer, because a turn would have held too few messages or calls.",
         default,
     )
 

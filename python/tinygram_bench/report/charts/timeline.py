@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from statistics import median
@@ -31,7 +31,7 @@ from tinygram_bench.report.charts.ways import (
 from tinygram_bench.statistics.figures.runs import is_higher_better
 from tinygram_bench.statistics.figures.samples import good_runs
 from tinygram_bench.statistics.one_way import bound_us, is_of_two_clocks
-from tinygram_bench.statistics.workloads.loads import alternates, turns_of
+from tinygram_bench.statistics.workloads.loads import alternates, turns_of, turns_taken
 from tinygram_bench.statistics.workloads.sizes import TIME, is_exchange
 
 Slices = dict[str, dict[int, Sequence[float | None]]]
@@ -112,9 +112,9 @@ class Cycle(Struct, frozen=True):
 
 def timeline_charts(result: Result) -> Iterator[Chart]:
     """A chart for each group of two cases or more that took turns: in slices, or by samples."""
-    groups = [group for field in fields_of(result) for group in _in_slices(field)]
-    groups += _by_samples(result)
     runs = good_runs(result)
+    groups = [group for field in fields_of(result) for group in _in_slices(field, runs)]
+    groups += _by_samples(result)
     for at, turns in enumerate(groups):
         cycles, figure = _cycles([run for case in turns.cases for run in runs[case.case_id]])
         size = max(1, -(-len(cycles) // MAX_POINTS))
@@ -150,11 +150,12 @@ def _by_samples(result: Result) -> list[_Turns]:
     return [_Turns(f"over {cases[0].link}" if len(found) > 1 else "", cases) for cases in found]
 
 
-def _in_slices(field: Field) -> Iterator[_Turns]:
-    """The groups of entrants that take turns with each other."""
+def _in_slices(field: Field, runs: Mapping[str, Sequence[Run]]) -> Iterator[_Turns]:
+    """The groups of entrants that took turns with each other. `runs`: case_id → its good runs."""
     groups: dict[Hashable, list[Entrant]] = {}
     for entrant in field.entrants:
-        groups.setdefault(turns_of(entrant.case), []).append(entrant)
+        key = turns_taken(entrant.case, runs[entrant.case.case_id])
+        groups.setdefault(key, []).append(entrant)
     for entrants in groups.values():
         if len(entrants) > 1:
             where = _in_common(entrants) if len(groups) > 1 else field.title

@@ -1,7 +1,8 @@
 """What the clocks of two hosts may be wrong by, in the ratio of two latencies.
 
 Cases that took turns have the same error: it may change their ratio, and not which of them is
-faster. Each of two cases that ran alone may be wrong in a direction of its own.
+faster. Each of two cases that ran alone may be wrong in a direction of its own. Where messages
+seemed to come before they were sent, a time counts as 0, and has no ratio to any other.
 """
 
 from __future__ import annotations
@@ -35,6 +36,39 @@ def with_clocks(
     times_us = baseline.median, case.median
     capped = min(bounds_us[0], _MOST_SHARE * baseline.median), bounds_us[1]
     return with_own_errors(ratio, times_us, capped)
+
+
+def nothing_doubt(
+    figure: str, summaries: tuple[Summary, Summary], samples: tuple[Sample, Sample]
+) -> Doubt | None:
+    """The doubt where some of the times that are compared count as 0.
+
+    They are of the fastest slices, or rounds: to compare the others would be to choose by the
+    outcome.
+    """
+    bound_us = max(_bounds_us(figure, summaries))
+    if not bound_us:
+        return None
+    took_turns = took_turns_together(*samples)
+    for sample in samples:
+        times_us = _times_us(figure, sample, in_slices=took_turns)
+        count = sum(us <= 0 for us in times_us)
+        if count:
+            return Doubt(
+                "clocks_differ",
+                f"{count} of {len(times_us)} values of the {in_words(figure)} of "
+                f"{way_of(sample.case)} count as 0: messages seemed to come before they were sent, "
+                f"for the clocks of the two hosts may be wrong by {rounded_up(bound_us)} µs; a "
+                "single clock times rr and echo",
+            )
+    return None
+
+
+def _times_us(figure: str, sample: Sample, *, in_slices: bool) -> list[float]:
+    """The values that are compared: of slices, or blocks of them, or else of rounds."""
+    if not in_slices:
+        return list(sample.values(figure).values())
+    return [us for values in sample.slices(figure).values() for us in values if us is not None]
 
 
 def clocks_doubt(

@@ -16,7 +16,7 @@ from tinygram_bench.model.result import Case, Figure, Plan, Run, Summary, Verdic
 from tinygram_bench.statistics.figures.intervals import figure_of
 from tinygram_bench.statistics.figures.runs import is_higher_better
 from tinygram_bench.statistics.figures.samples import Sample, samples_of
-from tinygram_bench.statistics.verdicts.clocks import clocks_doubt, with_clocks
+from tinygram_bench.statistics.verdicts.clocks import clocks_doubt, nothing_doubt, with_clocks
 from tinygram_bench.statistics.verdicts.contests import contests_of
 from tinygram_bench.statistics.verdicts.doubts import (
     cycle_ratios,
@@ -121,7 +121,9 @@ def verdict_on(
     ratios = round_ratios(baseline[1], case[1], figure)
     ratio = figure_of(ratios, case[1].looks) if ratios else None
     summaries, samples = (baseline[0], case[0]), (baseline[1], case[1])
-    doubt = doubt_on(figure, summaries, samples, ratios, ratio)
+    doubt = nothing_doubt(figure, summaries, samples) or doubt_on(
+        figure, summaries, samples, ratios, ratio
+    )
     if ratio is not None:
         measured, ratio = ratio, with_clocks(figure, summaries, samples, ratio)
         if doubt is None and judge(measured, figure) != judge(ratio, figure):

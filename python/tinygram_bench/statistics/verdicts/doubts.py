@@ -15,7 +15,7 @@ from tinygram_bench.statistics.figures.runs import is_higher_better
 from tinygram_bench.statistics.figures.samples import Sample
 from tinygram_bench.statistics.figures.words import in_words
 from tinygram_bench.statistics.link_warnings import STOOD_STILL_US
-from tinygram_bench.statistics.workloads.loads import turns_of, way_of
+from tinygram_bench.statistics.workloads.loads import turns_taken, way_of
 
 MIN_PAIRED_ROUNDS = 6
 MAX_PACING_ERROR_SHARE = 0.25
@@ -86,20 +86,13 @@ def doubt_on(
 def took_turns_together(baseline: Sample, case: Sample) -> bool:
     """Whether the two took turns with each other, so that their slices lie side by side.
 
-    Points of a sweep may have slices of another length than what they are compared with. In results
-    of earlier versions runtimes of `rr` took their turns apart, in other numbers of slices.
+    Points of a sweep may have slices of another length than what they are compared with.
     """
-    if not (baseline.took_turns and case.took_turns):
-        return False
-    of_baseline, of_case = (_slices_of_rounds(each) for each in (baseline, case))
-    return turns_of(baseline.case) == turns_of(case.case) and all(
-        of_baseline.get(number, slices) == slices for number, slices in of_case.items()
+    return (
+        baseline.took_turns
+        and case.took_turns
+        and turns_taken(baseline.case, baseline.good_runs) == turns_taken(case.case, case.good_runs)
     )
-
-
-def _slices_of_rounds(sample: Sample) -> dict[int, int | None]:
-    """Round → how many slices it has; None: single samples alternate."""
-    return {run.round: run.counters.get("slices") for run in sample.good_runs}
 
 
 def barring(
@@ -122,7 +115,8 @@ def cycle_ratios(baseline: Sample, case: Sample, figure: str) -> Iterator[tuple[
 
     For what comes in a time, the ratio is 0 or infinite where nothing came to one of the two: to
     leave such a cycle out would be to choose by the outcome. A cycle in which nothing came to
-    either says nothing of their ratio; nor does a time that is 0 or less.
+    either says nothing of their ratio; nor does a time that is 0 or less, because of which there is
+    no verdict (`nothing_doubt` in clocks.py).
     """
     of_baseline, of_case = baseline.slices(figure), case.slices(figure)
     least = 0.0 if is_higher_better(figure) else ulp(0.0)

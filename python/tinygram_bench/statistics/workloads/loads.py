@@ -9,8 +9,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tinygram_bench.model.parameters import EchoParameters, FanoutParameters
-from tinygram_bench.model.result import Case, MessageBytes
+from tinygram_bench.model.parameters import EchoParameters, FanoutParameters, RrParameters
+from tinygram_bench.model.result import Case, MessageBytes, Run
 from tinygram_bench.model.strategies import IO_URING
 from tinygram_bench.statistics.workloads import WORKLOADS
 
@@ -19,6 +19,8 @@ _OF_BLOCKS = "_p99_9_us"
 """The ending of figures that are compared only in slices, in blocks of 5,000 messages."""
 EXTERNAL = "external"
 """The runtime, and the implementation, of a server that is not ours."""
+SLICE_LASTED = "slice_lasted_ns"
+"""The counter of a run of how long its slices were; runs of earlier versions have none."""
 
 
 class Load(Struct, frozen=True):
@@ -110,6 +112,18 @@ def turns_of(case: Case) -> Hashable:
         return side_by_side(case)
     load = Load.of(case)
     return replace(load, direction=None) if load.bidirectional else load
+
+
+def turns_taken(case: Case, runs: Iterable[Run]) -> Hashable:
+    """The key of the cases that took turns with each other in these runs of the case.
+
+    In earlier versions runtimes of `rr`, of callers and of servers, took their turns apart. Their
+    runs do not tell how long slices lasted.
+    """
+    asked = case.parameters
+    if isinstance(asked, RrParameters) and any(SLICE_LASTED not in run.counters for run in runs):
+        return turns_of(case), case.runtime, asked.server_runtime
+    return turns_of(case)
 
 
 def loads_of(cases: Iterable[Case]) -> tuple[Load, ...]:

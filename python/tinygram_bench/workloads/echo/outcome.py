@@ -36,7 +36,7 @@ class Found(Struct, frozen=True):
 
     `counters`: those of client, server and kernel. `strangers` None: a server that is not ours does
     not count them. `congestion_controls`: those of the server's ends of the connections after the
-    warm-up; empty where they are not known. `is_ours`: whether the server is ours. `is_shared`:
+    warm-up; empty where they are not known. `is_ours`: whether the server is ours. `is_offered`:
     whether other hosts load it, too; what it used is then asked for elsewhere.
     """
 
@@ -46,7 +46,7 @@ class Found(Struct, frozen=True):
     is_ours: bool
     has_private_network: bool
     sliced: Sliced | None = None
-    is_shared: bool = False
+    is_offered: bool = False
 
 
 def assembled(case: Case, round: int, order: ClientOrder, report: Report, found: Found) -> Run:
@@ -126,7 +126,7 @@ def _warnings(
     asked = EchoParameters.of(case)
     if asked.fault is not None:
         warnings.append(_of_fault(case, report))
-    if found.is_ours and not found.is_shared:
+    if found.is_ours and not found.is_offered:
         warnings.extend(uncounted_writes_told(counters))
     warnings.extend(retransmits_told(counters.get("kernel_RetransSegs")))
     warnings.extend(

@@ -110,7 +110,7 @@ class Echo(TakesTurns):
     def warmed_up(self, turn: Turn, address: Address | None, slices: Slices) -> Waiting:
         """Have the client connect and warm up, and wait for its slices."""
         warm = self._warm(turn, address, slices)
-        is_shared = turn.case.case_id in self.offered
+        is_offered = turn.case.case_id in self.offered
         began_ns: list[int] = []
 
         def start(at_ns: int) -> None:
@@ -120,7 +120,7 @@ class Echo(TakesTurns):
         def collect(used: Used) -> Exchanged:
             turn.hear(warm.client, Ready)
             warm.client.tell(Go())
-            return _collected(turn, warm, Sliced(used, began_ns[0]), is_shared=is_shared)
+            return _collected(turn, warm, Sliced(used, began_ns[0]), is_offered=is_offered)
 
         return Waiting(warm.pids, (warm.client.worker.pid,), [warm.client], start, collect)
 
@@ -195,7 +195,7 @@ def _warmed_up(turn: Turn, address: Address, order: ClientOrder) -> _Warm:
 
 
 def _collected(
-    turn: Turn, warm: _Warm, sliced: Sliced | None = None, *, is_shared: bool = False
+    turn: Turn, warm: _Warm, sliced: Sliced | None = None, *, is_offered: bool = False
 ) -> Exchanged:
     """What both ends tell when the exchange has ended. Raises RunError."""
     order, client = warm.order, warm.client
@@ -209,8 +209,8 @@ def _collected(
         counters=report.counters | since(warm.used, used) | kernel,
         strangers=used.get("strangers"),
         congestion_controls=warm.congestion_controls,
-        is_ours=turn.stage.has(SERVER) or is_shared,
-        is_shared=is_shared,
+        is_ours=turn.stage.has(SERVER) or is_offered,
+        is_offered=is_offered,
         has_private_network=turn.link.counter_fds is not None,
         sliced=sliced,
     )

@@ -55,9 +55,10 @@ def assembled(
             stream_bytes = pool.stream_bytes(order.warm_up + sum(of_each))
         late_ns = last_ns - collected_ns
         if late_ns > heard.bound_ns:
+            wrong_by = f", by times that may be wrong by {heard.bound_ns} ns"
             raise RunError(
-                f"the receiver noted a read {late_ns} ns after its notes were collected, by times "
-                f"that may be wrong by {heard.bound_ns} ns"
+                f"the receiver noted a read {late_ns} ns after its notes were collected"
+                f"{wrong_by if heard.bound_ns else ''}"
             )
         if noted_bytes != stream_bytes:
             raise RunError(f"the receiver noted {noted_bytes} of the {stream_bytes} bytes")
