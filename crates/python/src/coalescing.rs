@@ -216,7 +216,7 @@ impl TakesMessages for CoalescingSocket {
 impl CoalescingSocket {
     /// When a send stops waiting for room, by the socket's own timeout.
     fn give_up_ns(&self, py: Python<'_>, held_bytes: usize) -> PyResult<u64> {
-        match self.timeout.call0(py)?.extract::<Option<f64>>(py)? {
+        match self.timeout.bind(py).call0()?.extract::<Option<f64>>()? {
             Some(0.0) => Err(PyBlockingIOError::new_err((
                 libc::EAGAIN,
                 format!("{held_bytes} bytes are held: max_buffered_bytes leaves no room for more"),

@@ -111,7 +111,8 @@ unsafe extern "C" fn take_message_slowly<T: TakesMessages, const RETURNS_LENGTH:
     data: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     // SAFETY: as in `take_message`. PyO3's own `attach` would ask for the GIL that is held, in a hundred and
-    // seventy instructions; without it, PyO3 drops a reference that is given up here when it is called next.
+    // seventy instructions; without it, PyO3 drops a `Py` that is given up here when it is called next. A
+    // program that only sends may never call it, so what does not raise gives up `Bound`s only.
     let (py, slf, data) = unsafe {
         let py = Python::assume_attached();
         (
