@@ -131,8 +131,10 @@ unsafe extern "C" fn take_message_slowly<T: TakesMessages, const RETURNS_LENGTH:
     match taken {
         Ok(result) => result.into_ptr(),
         Err(error) => {
-            // Errors are made of references, which are given up again; `attach` drops those.
-            Python::attach(|py| error.restore(py));
+            error.restore(py);
+            // Errors are made of references, which are given up by now: to attach drops them. PyO3 does not
+            // attach while Python ends, and `attach` would panic then.
+            let _ = Python::try_attach(|_| ());
             ptr::null_mut()
         }
     }
