@@ -264,7 +264,7 @@ impl Batch {
             .timeout_ns
             .map(|timeout_ns| monotonic_ns().saturating_add(timeout_ns));
         while !(message.is_empty() && self.state.borrow(py).coalescer.pending().is_empty()) {
-            let fd = self.fileno.call0(py)?.extract(py)?;
+            let fd = self.fileno.bind(py).call0()?.extract()?;
             let taken_bytes = self
                 .state
                 .borrow(py)

@@ -153,10 +153,11 @@ impl TakesMessages for CoalescingSocket {
         // Without a GIL the last flush may have run in between, and have missed the message.
         #[cfg(Py_GIL_DISABLED)]
         if is_held && IS_EXITING.load(Ordering::Relaxed) {
-            Python::attach(|py| {
-                let flushed = self.flush_handed_over(py, Some(EXIT_S));
-                flushed.unwrap_or_else(|error| error.write_unraisable(py, None));
-            });
+            // SAFETY: the interpreter calls this, in a thread that is attached. PyO3 itself attaches none
+            // while Python ends.
+            let py = unsafe { Python::assume_attached() };
+            let flushed = self.flush_handed_over(py, Some(EXIT_S));
+            flushed.unwrap_or_else(|error| error.write_unraisable(py, None));
         }
         is_held
     }
@@ -216,7 +217,7 @@ impl TakesMessages for CoalescingSocket {
 impl CoalescingSocket {
     /// When a send stops waiting for room, by the socket's own timeout.
     fn give_up_ns(&self, py: Python<'_>, held_bytes: usize) -> PyResult<u64> {
-        match self.timeout.call0(py)?.extract::<Option<f64>>(py)? {
+        match self.timeout.bind(py).call0()?.extract::<Option<f64>>()? {
             Some(0.0) => Err(PyBlockingIOError::new_err((
                 libc::EAGAIN,
                 format!("{held_bytes} bytes are held: max_buffered_bytes leaves no room for more"),

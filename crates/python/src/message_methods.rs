@@ -111,7 +111,8 @@ unsafe extern "C" fn take_message_slowly<T: TakesMessages, const RETURNS_LENGTH:
     data: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     // SAFETY: as in `take_message`. PyO3's own `attach` would ask for the GIL that is held, in a hundred and
-    // seventy instructions; without it, PyO3 drops a reference that is given up here when it is called next.
+    // seventy instructions; without it, PyO3 drops a `Py` that is given up here when it is called next. A
+    // program that only sends may never call it, so what does not raise gives up `Bound`s only.
     let (py, slf, data) = unsafe {
         let py = Python::assume_attached();
         (
@@ -130,8 +131,10 @@ unsafe extern "C" fn take_message_slowly<T: TakesMessages, const RETURNS_LENGTH:
     match taken {
         Ok(result) => result.into_ptr(),
         Err(error) => {
-            // Errors are made of references, which are given up again; `attach` drops those.
-            Python::attach(|py| error.restore(py));
+            error.restore(py);
+            // Errors are made of references, which are given up by now: to attach drops them. PyO3 does not
+            // attach while Python ends, and `attach` would panic then.
+            let _ = Python::try_attach(|_| ());
             ptr::null_mut()
         }
     }

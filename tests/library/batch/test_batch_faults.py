@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import signal
 import socket
+import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,48 @@ import tinygram
 def numbered(count: int) -> bytes:
     """Bytes of which no part looks like another."""
     return b"".join(b"%08d" % number for number in range(count // 8))
+
+
+class Number(int):
+    """Each is an object of its own: of small ones, Python itself has a single object."""
+
+
+class Numbered(socket.socket):
+    """A socket whose descriptor's number is a new object each time, as for those above 256."""
+
+    def fileno(self) -> int:
+        return Number(super().fileno())
+
+
+def grown_objects(act: Callable[[], None]) -> int:
+    """How many objects more there are after 10,000 calls of `act`, with no other call between."""
+    act()
+    before = sys.getallocatedblocks()
+    for _ in range(10_000):
+        act()
+    return sys.getallocatedblocks() - before
+
+
+def test_a_program_that_only_sends_does_not_grow(unix_pair: Pair) -> None:
+    ours, peer = unix_pair
+    with Numbered(fileno=ours.detach()) as sock:
+        out = tinygram.batch(sock, strategy=tinygram.nodelay)
+
+        def write() -> None:
+            out.send(b"x")
+            assert peer.recv(2) == b"x"
+
+        assert grown_objects(write) < 100
+
+
+def test_refused_messages_leave_nothing(unix_pair: Pair) -> None:
+    out = tinygram.batch(unix_pair[0], max_buffered_bytes=1)
+
+    def refuse() -> None:
+        with contextlib.suppress(BufferError):
+            out.send(b"too large")
+
+    assert grown_objects(refuse) < 100
 
 
 def test_a_timeout_keeps_the_rest_for_the_next_flush(pair: Pair) -> None:

@@ -326,3 +326,20 @@ time.sleep(0.2)
     assert messages.pop() == b""
     assert messages == [b"%09d" % number for number in range(len(messages))]
     assert len(messages) >= count
+
+
+def test_a_destructor_that_sends_while_python_ends_is_told_what_is_wrong(unix_pair: Pair) -> None:
+    """PyO3 attaches no thread then, and panics where it is asked to."""
+    script = f"""{HEAD}
+class Sender:
+    out = tinygram.CoalescingSocket(sock)
+
+    def __del__(self):
+        self.out.send(b"late")
+
+sender = Sender()
+sender.out.close()
+"""
+    _, err = finish(start_python(script, unix_pair[0]), 0)
+    assert "Sender.__del__" in err
+    assert err.endswith("OSError: [Errno 9] the socket is closed\n")

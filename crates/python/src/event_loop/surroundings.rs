@@ -20,21 +20,24 @@ impl Surroundings {
     /// Write `data` to the transport below.
     pub fn write_below(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
         self.below
-            .call_method1(py, intern!(py, "write"), (data,))
+            .bind(py)
+            .call_method1(intern!(py, "write"), (data,))
             .map(drop)
     }
 
     /// Report that a message was held, refused or passed on because the transport below is full.
     pub fn on_full(&self, py: Python<'_>, was_refused: bool) -> PyResult<()> {
         self.transport
-            .call_method1(py, intern!(py, "_check_high"), (was_refused,))
+            .bind(py)
+            .call_method1(intern!(py, "_check_high"), (was_refused,))
             .map(drop)
     }
 
     /// Raises RuntimeError unless this thread may write.
     pub fn check_thread(&self, py: Python<'_>) -> PyResult<()> {
         self.transport
-            .call_method0(py, intern!(py, "_check_thread"))
+            .bind(py)
+            .call_method0(intern!(py, "_check_thread"))
             .map(drop)
     }
 

@@ -4,10 +4,11 @@ use crate::coalescing::{
     failure::{Failure, SendError},
     served::NextVisit,
 };
-use tinygram_core::{Bytes, Coalescer, Next, Reason};
+use tinygram_core::{Bytes, Coalescer, Knobs, Next, Reason};
 
-/// A buffer larger than this, which a stalled peer caused, is given back when all of it is written.
-const KEPT_BYTES: usize = 256 << 10;
+/// A buffer larger than this, which a stalled peer caused, is given back when all of it is written. One that
+/// grew by doubling until it had a full batch is smaller, and is kept for the next batch.
+const KEPT_BYTES: usize = 2 * Knobs::THREADS_MAX_BYTES;
 
 #[derive(Debug)]
 pub(super) struct State {
@@ -214,7 +215,7 @@ impl State {
 mod tests {
     use super::*;
     use std::{io, time::Duration};
-    use tinygram_core::{Knobs, Strategy};
+    use tinygram_core::Strategy;
 
     const NOW_NS: u64 = 1_000_000_000;
 
@@ -234,6 +235,27 @@ mod tests {
             assert_eq!(matches!(next, NextVisit::Again), held > 0, "{held}");
             assert_eq!(matches!(next, NextVisit::Rest), held == 0, "{held}");
         }
+    }
+
+    /// The memory of the buffer for what comes next, after a batch of so many messages was written.
+    fn kept_bytes(state: &mut State, messages: usize) -> usize {
+        for _ in 0..messages {
+            state.coalescer.hold(&[0; 100], || NOW_NS);
+        }
+        state.take(Reason::Full, NOW_NS);
+        let taken = std::mem::take(&mut state.taken.buffer);
+        let written = taken.len();
+        state.put_back(taken, written, NOW_NS);
+        state.taken.buffer.capacity()
+    }
+
+    #[test]
+    fn the_memory_of_a_full_batch_is_kept_and_what_a_stalled_peer_took_is_given_back() {
+        let knobs = Knobs::of_threads(Strategy::Adaptive);
+        let full = knobs.max_bytes / 100 + 1;
+        let mut state = State::new(Coalescer::of_threads(knobs).unwrap());
+        assert!(kept_bytes(&mut state, full) >= 100 * full);
+        assert!(kept_bytes(&mut state, 10 * full) <= KEPT_BYTES);
     }
 
     #[test]
