@@ -109,14 +109,18 @@ def pids_of_servers(conductor: Conductor) -> Iterator[set[int]]:
         yield {pid for each in offered._served if each is not None for pid in each.server.pids}
 
 
-def test_what_a_server_used_for_a_host_that_was_lost_is_in_no_figure() -> None:
-    (echo,) = runs_of(echo_plan("threads/recv", workers=6), CLIENTS, loses={1: "measure"})
-    (rr,) = runs_of(rr_plan(), CLIENTS, loses={1: "measure"})
-    for run, name in ((echo, "cpu_ns"), (rr, "server_cpu_ns")):
-        assert run.failure is None
-        assert run.counters["generators"] == 2
-        assert run.counters[name] is None
-    assert "server_requests" not in rr.counters
+@pytest.mark.parametrize("step", ["begin", "warm", "measure"])
+@pytest.mark.parametrize("workload", ["echo", "rr"])
+def test_what_a_server_used_for_a_host_that_was_lost_is_in_no_figure(
+    workload: str, step: str
+) -> None:
+    """Whoever is lost has connected before, and of `rr` warmed up: both is within `begin`."""
+    plan = rr_plan() if workload == "rr" else echo_plan("threads/recv", workers=6)
+    (run,) = runs_of(plan, CLIENTS, loses={1: step})
+    assert run.failure is None
+    assert run.counters["generators"] == 2
+    assert run.counters["server_cpu_ns" if workload == "rr" else "cpu_ns"] is None
+    assert "server_requests" not in run.counters
 
 
 def test_a_host_that_was_lost_in_an_earlier_round_does_not_matter_to_the_server() -> None:
