@@ -17,6 +17,7 @@ from tests.hosts.far_server import far_server
 from tests.support.measured.echo import run_of
 from tests.support.plans.echo import planned
 
+from tinygram_bench.cluster import server
 from tinygram_bench.cluster.conductor import Conductor, Lost
 from tinygram_bench.cluster.merging import Part, merged
 from tinygram_bench.cluster.order import BeginOrder, Offered
@@ -27,8 +28,9 @@ from tinygram_bench.hosts.far_host import FarHost
 from tinygram_bench.model.parameters import EchoParameters, RrParameters
 from tinygram_bench.model.result import Case, Plan, Run
 from tinygram_bench.processes.orders import Listening
+from tinygram_bench.processes.workers import RunError
 from tinygram_bench.tls.records import FAREWELL_BYTES, RECORD_OVERHEAD_BYTES
-from tinygram_bench.workloads.echo.marks import USED, ServerUsed
+from tinygram_bench.workloads.echo.marks import USED, Mark, OwnMarks, ServerUsed, rested
 from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 from tinygram_bench.workloads.rr.withheld import REQUESTS
 
@@ -59,9 +61,9 @@ def echo_plan(*only: str, **changes: Any) -> Plan:
     return planned(*only, **(shared | changes))
 
 
-@pytest.mark.parametrize("server", ["native", "asyncio"])
-def test_one_server_has_the_calls_and_connections_of_all_hosts(server: str) -> None:
-    (run,) = runs_of(rr_plan(servers=(server,)), CLIENTS)
+@pytest.mark.parametrize("runtime", ["native", "asyncio"])
+def test_one_server_has_the_calls_and_connections_of_all_hosts(runtime: str) -> None:
+    (run,) = runs_of(rr_plan(servers=(runtime,)), CLIENTS)
     assert run.failure is None
     assert [host.connections for host in run.hosts] == [3, 2, 2]
     counters = run.counters
@@ -131,6 +133,30 @@ def test_a_host_that_was_lost_in_an_earlier_round_does_not_matter_to_the_server(
     assert run.failure is None
     assert run.counters["generators"] == 2
     assert run.counters["server_connections"] == 3 + 2 + 1
+
+
+def test_a_server_that_does_not_answer_is_asked_no_more_and_its_host_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is the first one, and has been told to say what it has used by the end of the warm-up."""
+    asked: list[OwnMarks] = []
+
+    def told_at_once(marks: OwnMarks, replied_bytes: int) -> ServerUsed:
+        asked.append(marks)
+        if len(asked) == 1:
+            marks._server.tell(Mark())
+            raise RunError("the server did not answer in time")
+        return rested(marks, replied_bytes)
+
+    monkeypatch.setattr(server, "rested", told_at_once)
+    plan = echo_plan("threads/recv", "native/epoll", workers=6)
+    with conducted(plan, CLIENTS) as conductor:
+        for round in range(2):
+            first, second = conductor.run_cases(plan.cases, round)
+            assert [first.failure, second.failure] == [None, None]
+            assert (first.counters["cpu_ns"] is None) == (round == 0)
+            assert (second.counters["cpu_ns"] or 0) > 0
+        assert conductor.lost == {}
 
 
 def test_a_server_that_cannot_be_started_fails_its_case_on_all_hosts() -> None:

@@ -163,11 +163,13 @@ class OfferedServers:
         self, ask: Callable[[_Served, int], T], replied_bytes: Sequence[int]
     ) -> tuple[T | None, ...]:
         found: list[T | None] = []
-        for served, count in zip(self._served, replied_bytes, strict=True):
+        for index, (served, count) in enumerate(zip(self._served, replied_bytes, strict=True)):
             try:
                 found.append(None if served is None else ask(served, count))
             except (OSError, RunError):  # Its clients have failed, too, and say why.
                 found.append(None)
+                # It is asked no more: a late answer would be taken for that to the next question.
+                self._served[index] = None
         return tuple(found)
 
 
