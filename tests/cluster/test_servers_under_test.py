@@ -23,6 +23,7 @@ from tinygram_bench.cluster.merging import Part, merged
 from tinygram_bench.cluster.order import BeginOrder, Offered
 from tinygram_bench.cluster.server import OfferedServers
 from tinygram_bench.cluster.shares import shared_out
+from tinygram_bench.host import descriptors
 from tinygram_bench.hosts.address import FarAddress
 from tinygram_bench.hosts.far_host import FarHost
 from tinygram_bench.model.parameters import EchoParameters, RrParameters
@@ -166,6 +167,16 @@ def test_a_server_that_cannot_be_started_fails_its_case_on_all_hosts() -> None:
     (why,) = failures
     assert why is not None
     assert why.startswith("on the server's host, the server failed with status 1")
+
+
+def test_a_server_that_may_not_have_all_connections_fails_its_case_and_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(descriptors, "_SPARE", 1 << 40)
+    (run,) = runs_of(rr_plan(), CLIENTS)
+    assert run.failure is not None
+    assert "on the server's host, --connections of all clients of a server 7 needs" in run.failure
+    assert "ulimit -Hn" in run.failure
 
 
 def echo_parts(rates_per_s: Sequence[float], *, tls: bool = False) -> tuple[Case, list[Part]]:

@@ -18,6 +18,7 @@ from typing import TypeVar
 from msgspec import Struct, field
 
 from tinygram_bench.cluster.order import Offered, OfferOrder, ServerOrder
+from tinygram_bench.cluster.shares import check_server_descriptors
 from tinygram_bench.far.limits import Limits
 from tinygram_bench.far.server import Server
 from tinygram_bench.host.network.connections import Known
@@ -148,6 +149,7 @@ class OfferedServers:
     def _started(self, workload: Echo | Rr, case: Case, round: int) -> Offered:
         self._served.append(None)
         try:
+            check_server_descriptors(case)
             where = workload.where(case)
             stage = Stage(self._round, self._link, where, self._counting, placement=case.placement)
             turn = Turn(stage, self._round, case, round, workload.limit_s(case))
