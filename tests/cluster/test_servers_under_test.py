@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
@@ -177,6 +178,16 @@ def test_a_server_that_may_not_have_all_connections_fails_its_case_and_says_so(
     assert run.failure is not None
     assert "on the server's host, --connections of all clients of a server 7 needs" in run.failure
     assert "ulimit -Hn" in run.failure
+
+
+def test_a_server_of_echo_has_as_many_descriptors_as_it_may_have() -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (200, before[1]))
+    try:
+        (run,) = runs_of(echo_plan("native/epoll", workers=200), CLIENTS)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert [host.failure for host in run.hosts] == [None] * CLIENTS
 
 
 def echo_parts(rates_per_s: Sequence[float], *, tls: bool = False) -> tuple[Case, list[Part]]:
