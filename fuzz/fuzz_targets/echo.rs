@@ -41,7 +41,8 @@ fuzz_target!(|input: (u8, Vec<(u8, u8)>, Vec<(u16, u8)>)| {
             }
         }
         let is_honest = chunk == served[returned..end];
-        let outcome = echoes.on_received(&POOL, &chunk, now_ns, |value_ns, count| {
+        let outcome = echoes.on_received(&POOL, &chunk, now_ns, |begun_ns, value_ns, count| {
+            assert_eq!(begun_ns + value_ns, now_ns);
             round_trips.record_many(value_ns, count);
         });
         assert_eq!(outcome.is_ok(), is_honest);

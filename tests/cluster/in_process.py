@@ -55,7 +55,7 @@ class LocalServer:
 
 
 class LocalGenerator:
-    """A generator in a thread of its own; `loses` is the step at which its host is lost."""
+    """A generator in a thread of its own; `loses` is the step after which its host is lost."""
 
     server = SERVER
 
@@ -69,8 +69,6 @@ class LocalGenerator:
         return self._threads.submit(self._answer, step, order)
 
     def _answer(self, step: str, order: bytes) -> bytes:
-        if step == self._loses:
-            raise RuntimeError("its power was cut")
         own = self._generator
         answer: object = None
         if step == "begin":
@@ -79,6 +77,8 @@ class LocalGenerator:
             own.warm(msgspec.json.decode(order, type=list[int]))
         elif step == "measure":
             answer = own.measure(msgspec.json.decode(order, type=int))
+        if step == self._loses:
+            raise RuntimeError("its power was cut")
         return msgspec.json.encode(answer)
 
     def end(self) -> None:
@@ -91,7 +91,7 @@ class LocalGenerator:
 
 @contextmanager
 def conducted(plan: Plan, clients: int, loses: dict[int, str] | None = None) -> Iterator[Conductor]:
-    """A conductor of that many generators; `loses`: number → the step at which one is lost."""
+    """A conductor of that many generators; `loses`: number → the step after which it is lost."""
     with ExitStack() as stack:
         server = LocalServer(clients, stack)
         generators = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import sys
 from concurrent.futures import Future
 
@@ -111,6 +112,38 @@ def test_it_is_one_line_with_the_remedy(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], wrong: str
 ) -> None:
     words, said = WRONG[wrong]
+    assert said in told(monkeypatch, capsys, *words)
+
+
+MANY = ("--connections", "2000", "--runtime", "native")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            (*RR, *MANY),
+            "--connections of all clients of a server 2000 needs 2100 descriptors, and a process "
+            "may have 1024 here (RLIMIT_NOFILE): raise the hard limit (ulimit -Hn 2100, as root), "
+            "or ask for 924 at most",
+        ),
+        ((*RR, *MANY, "--servers", "2"), "--connections of all clients of a server 1000 needs"),
+        ((*RR, *MANY, "--servers", "4"), "needs the Python package 'ray'"),
+        (
+            (*ECHO, "--workers", "1000", "--only", "threads/recv"),
+            "--workers of all clients of a server 1000 needs 1100 descriptors",
+        ),
+    ],
+    ids=["one server", "two", "enough servers", "echo"],
+)
+def test_a_server_must_be_able_to_have_the_connections_of_all_its_clients(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    said: str,
+) -> None:
+    """Each client has a quarter, which fits."""
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 1024))
     assert said in told(monkeypatch, capsys, *words)
 
 

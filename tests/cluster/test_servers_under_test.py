@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
@@ -16,18 +17,21 @@ from tests.cluster.test_conductor import OneServer, Scripted
 from tests.hosts.far_server import far_server
 from tests.support.measured.echo import run_of
 
+from tinygram_bench.cluster import server
 from tinygram_bench.cluster.conductor import Conductor, Lost
 from tinygram_bench.cluster.merging import Part, merged
 from tinygram_bench.cluster.order import BeginOrder, Offered
 from tinygram_bench.cluster.server import OfferedServers
 from tinygram_bench.cluster.shares import shared_out
+from tinygram_bench.host import descriptors
 from tinygram_bench.hosts.address import FarAddress
 from tinygram_bench.hosts.far_host import FarHost
 from tinygram_bench.model.parameters import EchoParameters, RrParameters
 from tinygram_bench.model.result import Case, Plan, Run
 from tinygram_bench.processes.orders import Listening
+from tinygram_bench.processes.workers import RunError
 from tinygram_bench.tls.records import FAREWELL_BYTES, RECORD_OVERHEAD_BYTES
-from tinygram_bench.workloads.echo.marks import USED, ServerUsed
+from tinygram_bench.workloads.echo.marks import USED, Mark, OwnMarks, ServerUsed, rested
 from tinygram_bench.workloads.rr.cases import RrOptions, plan_rr
 from tinygram_bench.workloads.rr.withheld import REQUESTS
 
@@ -52,9 +56,9 @@ def rr_plan(**changes: Any) -> Plan:
     return plan_rr(RrOptions(**(options | changes)))
 
 
-@pytest.mark.parametrize("server", ["native", "asyncio"])
-def test_one_server_has_the_calls_and_connections_of_all_hosts(server: str) -> None:
-    (run,) = runs_of(rr_plan(servers=(server,)), CLIENTS)
+@pytest.mark.parametrize("runtime", ["native", "asyncio"])
+def test_one_server_has_the_calls_and_connections_of_all_hosts(runtime: str) -> None:
+    (run,) = runs_of(rr_plan(servers=(runtime,)), CLIENTS)
     assert run.failure is None
     assert [host.connections for host in run.hosts] == [3, 2, 2]
     counters = run.counters
@@ -102,14 +106,18 @@ def pids_of_servers(conductor: Conductor) -> Iterator[set[int]]:
         yield {pid for each in offered._served if each is not None for pid in each.server.pids}
 
 
-def test_what_a_server_used_for_a_host_that_was_lost_is_in_no_figure() -> None:
-    (echo,) = runs_of(echo_plan("threads/recv", workers=6), CLIENTS, loses={1: "measure"})
-    (rr,) = runs_of(rr_plan(), CLIENTS, loses={1: "measure"})
-    for run, name in ((echo, "cpu_ns"), (rr, "server_cpu_ns")):
-        assert run.failure is None
-        assert run.counters["generators"] == 2
-        assert run.counters[name] is None
-    assert "server_requests" not in rr.counters
+@pytest.mark.parametrize("step", ["begin", "warm", "measure"])
+@pytest.mark.parametrize("workload", ["echo", "rr"])
+def test_what_a_server_used_for_a_host_that_was_lost_is_in_no_figure(
+    workload: str, step: str
+) -> None:
+    """Whoever is lost has connected before, and of `rr` warmed up: both is within `begin`."""
+    plan = rr_plan() if workload == "rr" else echo_plan("threads/recv", workers=6)
+    (run,) = runs_of(plan, CLIENTS, loses={1: step})
+    assert run.failure is None
+    assert run.counters["generators"] == 2
+    assert run.counters["server_cpu_ns" if workload == "rr" else "cpu_ns"] is None
+    assert "server_requests" not in run.counters
 
 
 def test_a_host_that_was_lost_in_an_earlier_round_does_not_matter_to_the_server() -> None:
@@ -122,6 +130,30 @@ def test_a_host_that_was_lost_in_an_earlier_round_does_not_matter_to_the_server(
     assert run.counters["server_connections"] == 3 + 2 + 1
 
 
+def test_a_server_that_does_not_answer_is_asked_no_more_and_its_host_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is the first one, and has been told to say what it has used by the end of the warm-up."""
+    asked: list[OwnMarks] = []
+
+    def told_at_once(marks: OwnMarks, replied_bytes: int) -> ServerUsed:
+        asked.append(marks)
+        if len(asked) == 1:
+            marks._server.tell(Mark())
+            raise RunError("the server did not answer in time")
+        return rested(marks, replied_bytes)
+
+    monkeypatch.setattr(server, "rested", told_at_once)
+    plan = echo_plan("threads/recv", "native/epoll", workers=6)
+    with conducted(plan, CLIENTS) as conductor:
+        for round in range(2):
+            first, second = conductor.run_cases(plan.cases, round)
+            assert [first.failure, second.failure] == [None, None]
+            assert (first.counters["cpu_ns"] is None) == (round == 0)
+            assert (second.counters["cpu_ns"] or 0) > 0
+        assert conductor.lost == {}
+
+
 def test_a_server_that_cannot_be_started_fails_its_case_on_all_hosts() -> None:
     (run,) = runs_of(rr_plan(congestion_control="nonesuch"), CLIENTS)
     failures = {host.failure for host in run.hosts}
@@ -129,6 +161,26 @@ def test_a_server_that_cannot_be_started_fails_its_case_on_all_hosts() -> None:
     (why,) = failures
     assert why is not None
     assert why.startswith("on the server's host, the server failed with status 1")
+
+
+def test_a_server_that_may_not_have_all_connections_fails_its_case_and_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(descriptors, "_SPARE", 1 << 40)
+    (run,) = runs_of(rr_plan(), CLIENTS)
+    assert run.failure is not None
+    assert "on the server's host, --connections of all clients of a server 7 needs" in run.failure
+    assert "ulimit -Hn" in run.failure
+
+
+def test_a_server_of_echo_has_as_many_descriptors_as_it_may_have() -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (200, before[1]))
+    try:
+        (run,) = runs_of(echo_plan("native/epoll", workers=200), CLIENTS)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert [host.failure for host in run.hosts] == [None] * CLIENTS
 
 
 def echo_parts(rates_per_s: Sequence[float], *, tls: bool = False) -> tuple[Case, list[Part]]:

@@ -1,4 +1,4 @@
-"""Parsers of what another host says, given anything: they refuse it, and raise nothing else.
+"""Parsers of what others say or wrote, given anything: they refuse it, and raise nothing else.
 
 FUZZ_SECONDS=600 has them look for so long in all, with other examples each time. Each group of
 parsers (TOGETHER) has the same share of it, and each parser of a group is given every line of it.
@@ -6,11 +6,13 @@ parsers (TOGETHER) has the same share of it, and each parser of a group is given
 
 from __future__ import annotations
 
+import lzma
 import os
 import socket
 import ssl
 import threading
 import time
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import cache
@@ -34,6 +36,7 @@ from tinygram_bench.hosts.address import parse_server
 from tinygram_bench.hosts.clock import Clock, notes_here, notes_there
 from tinygram_bench.hosts.difference import Difference, Followed
 from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.store.pages import MOST_BYTES, results_in
 from tinygram_bench.processes.children import answers
 from tinygram_bench.processes.orders import Arrived, End, Listening, Ready
 from tinygram_bench.processes.workers import RunError
@@ -121,9 +124,27 @@ _said = st.builds(
 _lists = st.lists(_answers, max_size=2)
 _times = st.lists(st.integers(0, (1 << 64) - 1) | st.integers(NOW_NS, 2 * NOW_NS), max_size=9)
 _notes = _times.map(lambda times: b"".join(each.to_bytes(8, "little") for each in times))
+_COLUMNS: dict[str, object] = {
+    "kinds": [[["a"], ["b", "c"]]],
+    "kind_of": [0],
+    "columns": [[[1], [2]]],
+}
+_row_paths = st.lists(st.lists(st.text(max_size=1), max_size=3), max_size=3)
+_columns = st.builds(
+    lambda name, changes: _encoded({"plan": {}, name: _COLUMNS | changes}),
+    st.sampled_from(["runs", "summaries", "verdicts"]),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "kinds": st.lists(_row_paths, max_size=2),
+            "kind_of": st.lists(st.integers(-1, 2), max_size=4),
+            "columns": st.lists(st.lists(st.lists(_json, max_size=2), max_size=3), max_size=2),
+        },
+    ),
+)
 _of_clients = _messages | _orders | _with_token
 _of_servers = _answers.map(_encoded) | _lists.map(_encoded) | _said | _notes
-LINES = st.binary(max_size=2_000) | _json.map(_encoded) | _of_clients | _of_servers
+LINES = st.binary(max_size=2_000) | _json.map(_encoded) | _of_clients | _of_servers | _columns
 
 
 def order_of_every_program(line: bytes) -> None:
@@ -148,6 +169,15 @@ def address_of(line: bytes) -> None:
     if any(each.isalpha() for each in text) and text.count(":") < 2:
         return  # A name would be looked up.
     parse_server(text)
+
+
+def results_of_a_page(line: bytes) -> None:
+    """The line is the page itself, what is packed in it, and what that unpacks to."""
+    begin = b'<script type="application/x-tinygram-result" data-name="a">'
+    for packed in (line, b64encode(line), b64encode(lzma.compress(line, preset=0))):
+        with suppress(ValueError):
+            for _, document in results_in(line + begin + packed + b"</script>"):
+                assert len(document) <= MOST_BYTES
 
 
 def token_in_front(line: bytes) -> None:
@@ -312,6 +342,7 @@ PARSERS: dict[str, tuple[Callable[[bytes], object], tuple[type[Exception], ...]]
     "the greeting": (greeting_that_is_none, ()),
     "what is shown": (lambda line: wire.shown(line.decode(errors="replace")), ()),
     "an address": (address_of, (UsageError,)),
+    "the results of a page": (results_of_a_page, ()),
     "the token of a data connection": (token_in_front, ()),
     "what a server says after its welcome": (answer_to_a_client, ()),
     "what a host of a cluster says": (cluster_host, ()),

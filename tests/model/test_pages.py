@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import lzma
 from base64 import b64encode
 from pathlib import Path
@@ -15,6 +16,7 @@ from tests.support.small_result import RESULT
 
 from tinygram_bench.model import store
 from tinygram_bench.model.errors import UsageError
+from tinygram_bench.model.result import Result
 from tinygram_bench.model.store import pages
 from tinygram_bench.model.store.columns import in_columns, in_rows
 from tinygram_bench.model.store.pages import element_of, is_page, results_in
@@ -26,6 +28,12 @@ def page(tmp_path: Path, *elements: str, before: bytes = PAGE) -> Path:
     path = tmp_path / "page.html"
     path.write_bytes(before + "\n".join(elements).encode())
     return path
+
+
+def element_of_columns(columns: bytes) -> str:
+    """The element that holds these bytes, whatever they are."""
+    packed = b64encode(lzma.compress(columns, preset=0)).decode()
+    return f'<script type="application/x-tinygram-result" data-name="a">{packed}</script>'
 
 
 JSON = st.recursive(
@@ -50,11 +58,7 @@ def test_every_result_is_read_back_by_its_name(names: list[str], parts: dict[str
 
 def test_a_page_that_has_rows_is_read_as_well(tmp_path: Path) -> None:
     """As earlier versions wrote it."""
-    packed = b64encode(lzma.compress(store.encoded(RESULT))).decode()
-    path = page(
-        tmp_path, f'<script type="application/x-tinygram-result" data-name="a">{packed}</script>'
-    )
-    assert store.load(path) == RESULT
+    assert store.load(page(tmp_path, element_of_columns(store.encoded(RESULT)))) == RESULT
 
 
 COLUMNS: dict[str, Any] = {"kinds": [[["a"]]], "kind_of": [0, 0], "columns": [[[1, 2]]]}
@@ -156,6 +160,76 @@ def test_all_results_of_a_page_together_are_limited(
     assert next(found)[0] == "a"
     with pytest.raises(pages.TooLargeError):
         next(found)
+
+
+def test_rows_are_limited_together_with_the_rest_of_their_result(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each is within the limit. Without one, whatever comes next would be unpacked whole."""
+    monkeypatch.setattr(pages, "MOST_BYTES", 100_000)
+    first = {"plan": "p" * 60_000, "runs": [{"a" * 100: 0}] * 500}
+    elements = [element_of("a", msgspec.json.encode(first)), element_of("b", b"{}")]
+    with pytest.raises(pages.TooLargeError):
+        next(results_in(PAGE + "".join(elements).encode()))
+
+
+def values_of(document: bytes) -> int:
+    return sum(document.count(each) for each in (b"[", b"{", b","))
+
+
+def test_all_values_of_a_page_together_are_limited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = msgspec.json.encode(RESULT)
+    path = page(tmp_path, element_of("a", document), element_of("b", document))
+    in_rows, columns = values_of(document), values_of(in_columns(document))
+    monkeypatch.setattr(pages, "MOST_VALUES", in_rows + max(in_rows, columns))
+    assert len(store.load_all(path)) == 2
+    monkeypatch.setattr(pages, "MOST_VALUES", in_rows + max(in_rows, columns) - 1)
+    with pytest.raises(UsageError, match=r"or to more than [\d,]+ values; name the result files"):
+        store.load_all(path)
+
+
+def test_millions_of_values_in_few_bytes_are_refused_before_they_are_decoded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pages, "in_rows", lambda *_: pytest.fail("they were decoded"))
+    columns = b'{"kinds":[],"kind_of":[],"columns":[[[' + b"[]," * 8_000_000 + b"[]]]]}"
+    element = element_of_columns(b'{"runs":' + columns + b"}")
+    assert len(element) < 50_000
+    with pytest.raises(pages.TooLargeError):
+        next(results_in(PAGE + element.encode()))
+
+
+LONG_PATH: dict[str, Any] = {"kinds": [[["a"] * 50_000]], "kind_of": [0], "columns": [[[1]]]}
+
+
+@pytest.mark.parametrize(
+    ("columns", "fault"),
+    [
+        (b'{"runs":' + b"[" * 100_000, r"\(a\) is not a result file of tinygram"),
+        (msgspec.json.encode({"runs": LONG_PATH}), "the result in it is damaged"),
+    ],
+    ids=["lists", "objects of a row"],
+)
+def test_what_is_too_deep_is_refused(tmp_path: Path, columns: bytes, fault: str) -> None:
+    with pytest.raises(UsageError, match=f"page.html.*{fault}: maximum recursion depth"):
+        store.load(page(tmp_path, element_of_columns(columns)))
+
+
+@given(position=st.integers(0, 10**6), byte=st.integers(0, 255), is_packed=st.booleans())
+def test_a_damaged_page_reads_as_results_or_is_a_usage_error(
+    tmp_path_factory: pytest.TempPathFactory, position: int, byte: int, is_packed: bool
+) -> None:
+    """A byte of it, or of the columns in it, is another one."""
+    document = in_columns(store.encoded(RESULT))
+    damaged = bytearray(PAGE + element_of_columns(document).encode() if is_packed else document)
+    damaged[position % len(damaged)] = byte
+    content = bytes(damaged) if is_packed else PAGE + element_of_columns(bytes(damaged)).encode()
+    path = tmp_path_factory.getbasetemp() / "damaged.html"
+    path.write_bytes(content)
+    with contextlib.suppress(UsageError):
+        assert all(isinstance(each.result, Result) for each in store.load_all(path))
 
 
 def test_the_memory_that_unpacking_takes_is_limited(

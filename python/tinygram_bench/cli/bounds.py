@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import re
-import resource
 import shlex
 import shutil
 import socket
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
+from tinygram_bench.host import descriptors
+from tinygram_bench.host.descriptors import descriptors_of
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import StreamParameters
-from tinygram_bench.model.result import Case, Plan
+from tinygram_bench.model.result import Plan
 from tinygram_bench.model.units import format_duration_ns
 from tinygram_bench.runs.slices import MOST_SLICES
 
 Given = TypeVar("Given")
 Value = TypeVar("Value")
 _PROBE_NS = (1_000_000, 60_000_000_000)
-_SPARE_DESCRIPTORS = 100
 _SLOW_PER_S = 50_000
 _MOST_TIMES_DURATION, _SPARE_S = 10, 5.0
 """A run may take this many times the length of its schedule, plus this many seconds."""
@@ -171,22 +171,8 @@ def check_descriptors(option: str, plan: Plan) -> None:
 
     `option`: the option that says how many connections there are.
     """
-    case = max(plan.cases, key=_descriptors)
-    connections, needed = case.connections, _descriptors(case) + _SPARE_DESCRIPTORS
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if most != resource.RLIM_INFINITY and most < needed:
-        fitting = (most - _SPARE_DESCRIPTORS) * connections // _descriptors(case)
-        raise UsageError(
-            f"{option} {connections} needs {needed} descriptors, and a process may have "
-            f"{most} here (RLIMIT_NOFILE): raise the hard limit (ulimit -Hn {needed}, as root), or "
-            f"ask for {max(1, fitting)} at most"
-        )
-
-
-def _descriptors(case: Case) -> int:
-    """How many descriptors a case takes: the library has a second one of each connection."""
-    has_two = case.implementation == "tinygram" and case.runtime != "native"
-    return case.connections * (2 if has_two else 1)
+    case = max(plan.cases, key=descriptors_of)
+    descriptors.check_descriptors(option, case.connections, descriptors_of(case))
 
 
 def sendable(plan: Plan) -> Plan:

@@ -105,6 +105,7 @@ class Conductor(Struct):
     def run_cases(self, cases: Sequence[Case], round: int) -> list[Run]:
         """Run these cases, which take turns, once; return a run of each, of all hosts together."""
         offered = self._offered(cases, round)
+        asked = self._present()
         begun = self._asked(
             "begin",
             {
@@ -113,7 +114,7 @@ class Conductor(Struct):
                     round,
                     tuple(offered.get(self.generators[each].server, ())),
                 )
-                for each in self._present()
+                for each in asked
             },
             list[int],
         )
@@ -127,7 +128,7 @@ class Conductor(Struct):
         found = self._asked(
             "measure", {each: start.at_ns for each, start in starts.items()}, Measured
         )
-        counted = self._counted(cases, begun, found)
+        counted = self._counted(cases, asked, found)
         bounds = {each: starts[each].bound_ns for each in found}
         return self._merged(cases, round, found, bounds, counted)
 
@@ -170,17 +171,18 @@ class Conductor(Struct):
         return of_hosts
 
     def _counted(
-        self, cases: Sequence[Case], begun: Iterable[int], found: Mapping[int, Measured]
+        self, cases: Sequence[Case], asked: Sequence[int], found: Mapping[int, Measured]
     ) -> list[list[ServerUsed]]:
         """For each case, what its servers have used; nothing where a generator has failed.
 
-        What they used for such a generator cannot be told apart from the rest.
+        What they used for such a generator cannot be told apart from the rest. `asked`: those that
+        were told to begin, even where no answer came: they may have connected, and warmed up.
         """
         if self.under_test is None or not found:
             return [[] for _ in cases]
         answers = self.under_test.counted(self._replied_bytes(cases, found, found))
-        hosts = {self.generators[each].server for each in begun}
-        whole = set(begun) == set(found) and answers.keys() == hosts
+        hosts = {self.generators[each].server for each in asked}
+        whole = set(asked) == set(found) and answers.keys() == hosts
         counted: list[list[ServerUsed]] = []
         for index in range(len(cases)):
             of_case = [each[index] for each in answers.values()]

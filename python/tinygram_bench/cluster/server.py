@@ -18,6 +18,7 @@ from typing import TypeVar
 from msgspec import Struct, field
 
 from tinygram_bench.cluster.order import Offered, OfferOrder, ServerOrder
+from tinygram_bench.cluster.shares import check_server_descriptors
 from tinygram_bench.far.limits import Limits
 from tinygram_bench.far.server import Server
 from tinygram_bench.host.network.connections import Known
@@ -144,6 +145,7 @@ class OfferedServers:
     def _started(self, workload: Echo | Rr, case: Case, round: int) -> Offered:
         self._served.append(None)
         try:
+            check_server_descriptors(case)
             where = workload.where(case)
             stage = Stage(self._round, self._link, where, self._counting, placement=case.placement)
             turn = Turn(stage, self._round, case, round, workload.limit_s(case))
@@ -159,11 +161,13 @@ class OfferedServers:
         self, ask: Callable[[_Served, int], T], replied_bytes: Sequence[int]
     ) -> tuple[T | None, ...]:
         found: list[T | None] = []
-        for served, count in zip(self._served, replied_bytes, strict=True):
+        for index, (served, count) in enumerate(zip(self._served, replied_bytes, strict=True)):
             try:
                 found.append(None if served is None else ask(served, count))
             except (OSError, RunError):  # Its clients have failed, too, and say why.
                 found.append(None)
+                # It is asked no more: a late answer would be taken for that to the next question.
+                self._served[index] = None
         return tuple(found)
 
 

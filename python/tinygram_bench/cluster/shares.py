@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec.structs import replace
 
 from tinygram_bench import _native
+from tinygram_bench.host.descriptors import check_descriptors, descriptors_of
 from tinygram_bench.model.parameters import EchoParameters, RrParameters, StreamParameters
 from tinygram_bench.model.result import Case, Run
 
@@ -39,6 +40,14 @@ def of_all(case: Case, shares: Sequence[Case]) -> Case:
         producers=sum(each.producers for each in shares),
         connections=sum(each.connections for each in shares),
     )
+
+
+def check_server_descriptors(case: Case) -> None:
+    """Raise UsageError where a process here may not have all connections of a case's server."""
+    option = "--workers" if case.workload == "echo" else "--connections"
+    # A case of rr describes the callers: no server of rr has the library.
+    taken = descriptors_of(case) if case.workload == "echo" else case.connections
+    check_descriptors(f"{option} of all clients of a server", case.connections, taken)
 
 
 def replied_bytes(share: Case, run: Run | None) -> int:

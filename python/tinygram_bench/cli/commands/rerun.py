@@ -190,7 +190,7 @@ def _cluster_again(earlier: Result, plan: Plan, address: str, file: Path) -> Clu
                 f"{file} cannot be measured again: it tells of a cluster with servers: {servers}, "
                 f"clients: {clients}; measure anew with the command of its workload"
             )
-        cluster_asked.checked(plan, clients)
+        cluster_asked.checked(plan, servers, clients)
     hosts = cluster_asked.hosts_of(address)
     if hosts < servers + clients:
         raise UsageError(

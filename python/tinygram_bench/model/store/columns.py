@@ -40,14 +40,17 @@ def in_columns(document: bytes) -> bytes:
 def in_rows(document: bytes, most_bytes: int) -> bytes:
     """The content with its columns as rows again; where it has none, it stays as it is.
 
-    Raises ValueError where columns do not fit together, and OverflowError before the rows have more
-    than so many bytes.
+    Raises ValueError where columns do not fit together, RecursionError where objects are too deep
+    in each other, and OverflowError before the content with its rows has more than so many bytes.
     """
     try:
         parts = msgspec.json.decode(document, type=dict[str, msgspec.Raw])
-    except ValueError:
+    except (ValueError, RecursionError):
         return document  # No result: whoever reads it says what is wrong.
     packed = [name for name in _ROWS if name in parts and bytes(parts[name]).startswith(b"{")]
+    most_bytes -= len(document) - sum(len(bytes(parts[name])) for name in packed)
+    if most_bytes < 0:
+        raise OverflowError
     for name in packed:
         rows = _rows_of(msgspec.json.decode(parts[name], type=_Columns), most_bytes)
         most_bytes -= len(rows)

@@ -22,6 +22,10 @@ _ELEMENT = re.compile(
 MOST_BYTES = 256 << 20
 """The greatest length of a result file, and of what all results of a page together unpack to:
 nobody has measured more."""
+MOST_VALUES = 16_000_000
+"""The most values of all results of a page together. A value is 17 bytes of a result that was
+measured, so that MOST_BYTES come first; a page made by hand could have one in 2 bytes, and each
+takes up to 100 bytes of memory."""
 _MOST_WORKING_BYTES = 64 << 20
 """The most memory that unpacking may take beside: what `element_of` packs needs 9 MiB."""
 
@@ -50,11 +54,23 @@ def results_in(page: bytes) -> Iterator[tuple[str, bytes]]:
 
     Raises ValueError where one is damaged, and TooLargeError before too much memory is taken.
     """
-    left = MOST_BYTES
+    bytes_left, values_left = MOST_BYTES, MOST_VALUES
     for found in _ELEMENT.finditer(page):
-        document = _in_rows(_unpacked(found[2], left), left)
-        left -= len(document)
+        document = _unpacked(found[2], bytes_left)
+        # What is in columns is counted before they are decoded, and then once more in rows.
+        if _values_of(document) > values_left:
+            raise _too_large()
+        document = _in_rows(document, bytes_left)
+        bytes_left -= len(document)
+        values_left -= _values_of(document)
+        if bytes_left < 0 or values_left < 0:
+            raise _too_large()
         yield html.unescape(found[1].decode("utf-8", "replace")), document
+
+
+def _values_of(document: bytes) -> int:
+    """How many values a document has, or a few more: each but the first follows one of these."""
+    return sum(map(document.count, (b"[", b"{", b",")))
 
 
 def _in_rows(document: bytes, most_bytes: int) -> bytes:
@@ -62,12 +78,15 @@ def _in_rows(document: bytes, most_bytes: int) -> bytes:
         return in_rows(document, most_bytes)
     except OverflowError as error:
         raise _too_large() from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"the result in it is damaged: {error}") from error
 
 
 def _too_large() -> TooLargeError:
-    return TooLargeError(f"the results in it unpack to more than {MOST_BYTES >> 20} MiB")
+    return TooLargeError(
+        f"the results in it unpack to more than {MOST_BYTES >> 20} MiB, or to more than "
+        f"{MOST_VALUES:,} values"
+    )
 
 
 def _unpacked(packed: bytes, most_bytes: int) -> bytes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import threading
 
+from tinygram_bench.host.descriptors import raise_descriptor_limit
 from tinygram_bench.processes.orders import Orders, carry_out
 from tinygram_bench.workloads.echo.marks import answer_marks
 from tinygram_bench.workloads.echo.order import ServerOrder
@@ -21,6 +22,7 @@ def main() -> int:
 
 
 def _serve(order: ServerOrder, orders: Orders) -> None:
+    raise_descriptor_limit()
     certificate = None if order.tls is None else order.tls.certificate
     service = Service(order, lambda port: orders.announce(port, certificate))
     serve = server(order.runtime, order.implementation, order.server).load()

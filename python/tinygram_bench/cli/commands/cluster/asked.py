@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tinygram_bench.cli import quantities
 from tinygram_bench.cli.bounds import between, check_descriptors, sendable
-from tinygram_bench.cluster.shares import shared_out
+from tinygram_bench.cluster.shares import check_server_descriptors, of_all, shared_out
 from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import EchoParameters, RrParameters
 from tinygram_bench.model.result import Case, Plan
@@ -95,7 +95,7 @@ def hosts_of(address: str) -> int:
         return sum(each.cores >= 1 for each in cluster.nodes)
 
 
-def checked(plan: Plan, clients: int) -> Plan:
+def checked(plan: Plan, servers: int, clients: int) -> Plan:
     """Return the plan. Raises UsageError where a host cannot have its share of a case."""
     for case in plan.cases:
         _check_callers(case, clients)
@@ -114,6 +114,9 @@ def checked(plan: Plan, clients: int) -> Plan:
         if shares[0].connections > 1:
             option = "--workers" if case.workload == "echo" else "--connections"
             check_descriptors(f"{option} of each client", of_a_host)
+        if case.workload != "stream":
+            # Clients are dealt out to the servers in turn: the first server has the largest shares.
+            check_server_descriptors(of_all(case, shares[::servers]))
     return plan
 
 

@@ -271,7 +271,9 @@ def echo(
         plan = check_schedules(plan_echo(options), MAX_MESSAGES, slice)
         if slice is not None:
             check_slices(plan, slice, asked.duration_ns)
-        return plan if on_cluster is None else cluster_asked.checked(plan, on_cluster.clients)
+        if on_cluster is None:
+            return plan
+        return cluster_asked.checked(plan, on_cluster.servers, on_cluster.clients)
 
     if swept is not None:
         varied: Mapping[Parameter, Callable[[EchoOptions, float], EchoOptions]] = {

@@ -355,14 +355,16 @@ def rr(
             is_cross_check=cross_check,
         ),
     )
-    if any(number_of(each) for each in asked.connections):
+    if on_cluster is None and any(number_of(each) for each in asked.connections):
         check_descriptors("--connections", plan_rr(asked))
     destination = options.destination("rr", json, resume, anonymous)
     manner = options.manner(quiet, published, notes, awake, wait, far, on_cluster)
 
     def plan_of(options: RrOptions) -> Plan:
         plan = check_due(plan_rr(options), slice)
-        return plan if on_cluster is None else cluster_asked.checked(plan, on_cluster.clients)
+        if on_cluster is None:
+            return plan
+        return cluster_asked.checked(plan, on_cluster.servers, on_cluster.clients)
 
     if swept is not None:
         check_backlogs(asked)

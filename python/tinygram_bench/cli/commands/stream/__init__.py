@@ -351,7 +351,7 @@ def stream(
             check_slices(plan, slice, duration_ns)
         if on_cluster is None:
             return sendable(plan)
-        return cluster_asked.checked(plan, on_cluster.clients)
+        return cluster_asked.checked(plan, on_cluster.servers, on_cluster.clients)
 
     destination = options.destination("stream", json, resume, anonymous)
     manner = options.manner(quiet, published, notes, awake, wait, far, on_cluster)
