@@ -157,9 +157,9 @@ trust: build ## measure which differences this machine can tell apart, for docs/
 
 # RENEW=1: write what was counted as what is expected.
 .PHONY: counts
-counts: build ## count instructions, writes and wake-ups a message, beside those expected; a minute (RENEW=1: expect these)
+counts: build ## count instructions, writes and wake-ups a message, beside those expected; a minute (RENEW=1: expect these; STORE=1: for docs/speed.md)
 	@scripts/check-tools counts
-	@$(IN_BENCHES) counts $(if $(RENEW),--renew)
+	@$(IN_BENCHES) counts $(if $(RENEW),--renew) $(call INTO,speed)
 
 # STORE=1: put the rows of a measurement where `make figures` makes the documentation's tables of them.
 ROWS := results/published/rows
