@@ -177,7 +177,7 @@ def flush_all_at_exit() -> list[str]:
 class Ticker:
     """The connections of one event loop that hold something, and what ends their holds."""
 
-    def __new__(cls, asked_loop: AbstractEventLoop | None = None, epoll_fd: int = -1) -> Ticker:
+    def __new__(cls, asked_loop: AbstractEventLoop | None = None, epoll_fd: int = ...) -> Ticker:
         """`asked_loop.call_soon` asks for a call in the next iteration; it is not kept alive.
 
         None: the loop calls `poll` or `select` in each, which look at `epoll_fd`.
