@@ -21,9 +21,5 @@ class IdleProcess:
 class IdleTold(Told):
     """Its process has no number, and uses no CPU time."""
 
-    @property
-    def pids(self) -> tuple[int, ...]:
-        return ()
-
     def cpu_ns(self) -> int:
         return 0

@@ -49,10 +49,6 @@ class FarChild(Told):
         stack.callback(channel.close)
         super().__init__(process, channel)
 
-    @property
-    def pids(self) -> tuple[int, ...]:
-        return ()
-
     def cpu_ns(self) -> int:
         return self._line.used_ns(self._number)
 
@@ -65,10 +61,6 @@ class Standing(Told):
         process, channel = line.standing(role)
         stack.callback(channel.close)
         super().__init__(process, channel)
-
-    @property
-    def pids(self) -> tuple[int, ...]:
-        return ()
 
     def cpu_ns(self) -> int:
         """Not known: it is no process."""
