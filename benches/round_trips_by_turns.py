@@ -143,7 +143,7 @@ class Side:
             self._clients[is_tls] = client
 
     def turn(self, load: Load, count: int) -> float:
-        """So many round trips: ns of each. Those before settle the way, and are not measured."""
+        """Measure round trips, in ns each. Others before them settle the way, unmeasured."""
         return self._loop.run_until_complete(self._take(load, count))
 
     def calibrated(self, load: Load) -> int:
@@ -183,7 +183,7 @@ async def _connected(
 
 
 def _set_buffer(sock: socket.socket) -> None:
-    """Of a listening socket, for the connections that it will accept."""
+    """Set the send buffer of a listening socket, which its connections inherit."""
     # The kernel doubles what it is told.
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES // 2)
 

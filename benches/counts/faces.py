@@ -34,7 +34,7 @@ LONG = tinygram.coalesce(3.6e9)
 ROOMY: dict[str, Any] = {"strategy": LONG, "max_bytes": 1 << 24, "max_buffered_bytes": 1 << 25}
 """Nothing leaves until it is asked to."""
 GROWN_BYTES = (64 << 10) - 1
-"""As much as is held before it is a full batch."""
+"""The bytes that are held before they are a full batch."""
 _DENSE_NS = 300
 _ITERATION_NS = 3_000
 _APART_NS = 10_000

@@ -276,7 +276,7 @@ def test_servers_are_asked_before_a_round_when_all_have_warmed_up_and_afterwards
     shares = shared_out(plan.cases[0], 3, plan.seed)
     warm_up = sum(EchoParameters.of(share).warm_up_messages for share in shares)
     assert rested == ("rest", {"server": [warm_up * 1_000]})
-    # Of each host 10 messages were measured.
+    # Each host measured 10 messages.
     assert counted == ("count", {"server": [(warm_up + 3 * 10) * 1_000]})
     for host in hosts:
         assert begun_by(host).servers == (Offered(Listening(84)),)

@@ -57,7 +57,7 @@ def test_every_result_is_read_back_by_its_name(names: list[str], parts: dict[str
 
 
 def test_a_page_that_has_rows_is_read_as_well(tmp_path: Path) -> None:
-    """As earlier versions wrote it."""
+    """Pages of earlier versions have them."""
     assert store.load(page(tmp_path, element_of_columns(store.encoded(RESULT)))) == RESULT
 
 

@@ -124,7 +124,7 @@ def test_cases_that_took_no_turns_together_are_compared_by_their_rounds(sample: 
 def test_runtimes_that_took_their_turns_apart_are_compared_by_their_rounds(
     sample: Sample, whose: str, their_slices: tuple[float, ...]
 ) -> None:
-    """As in results of earlier versions, whose runs do not tell how long slices lasted."""
+    """Runs of earlier versions do not tell how long slices lasted."""
     of_another = {
         "callers": replace(sample.case, runtime="another"),
         "server": _changed(sample.case, server_runtime="another"),

@@ -31,7 +31,7 @@ def others_untouched() -> Iterator[None]:
 
 
 FULL = tinygram.coalesce(61e6)
-"""As LONG, on a transport that may hold 50 bytes."""
+"""The same as LONG, on a transport that may hold 50 bytes."""
 LATE: dict[str, tuple[tinygram.Strategy, Callable[[tinygram.Transport], object]]] = {
     "write": (tinygram.adaptive, lambda transport: transport.write(b"late")),
     "write, large": (tinygram.adaptive, lambda transport: transport.write(bytes(100_000))),

@@ -172,7 +172,7 @@ def test_ways_that_take_turns_are_named_by_what_they_have_in_common() -> None:
 
 
 def test_runtimes_that_took_their_turns_apart_have_a_timeline_each() -> None:
-    """As in results of earlier versions."""
+    """Results of earlier versions have such runtimes."""
     strategies = ("nodelay", "nagle")
     result = sliced_calls("threads", "asyncio", strategies=strategies, counters={})
     assert {found.where for found in timelines_of(result)} == {

@@ -36,7 +36,7 @@ SAYS_NOTHING = (
 
 @pytest.fixture
 def refused_soon(refused: Refused, tmp_path: Path) -> Refused:
-    """As `refused`, and soon: the bench itself calls the server, and nothing is started."""
+    """The same as `refused`, and soon: the bench calls the server, and nothing is started."""
     path = tmp_path / "result.json"
 
     def check(words: Sequence[str], said: Sequence[str]) -> None:

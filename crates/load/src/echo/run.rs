@@ -144,7 +144,7 @@ impl Run {
         found.end_ns = self.last_ns;
         let of_each = now.completed.iter().zip(&self.since.completed);
         found.messages_of = of_each.map(|(now, then)| now - then).collect();
-        // So far it is the whole round trips of the messages that came back. The part of them before this
+        // Until now it is the whole round trips of the messages that came back. The part of them before this
         // stretch does not belong here, and the time so far of messages still in flight does.
         found.in_flight_ns =
             (found.in_flight_ns + now.in_flight_ns).saturating_sub(self.since.in_flight_ns);

@@ -178,7 +178,7 @@ def _workload_of(earlier: Result, file: Path) -> tuple[Workload, Missing]:
 
 
 def _cluster_again(earlier: Result, plan: Plan, address: str, file: Path) -> ClusterAsked:
-    """As many hosts of the cluster as have measured before, as servers and as clients.
+    """The cluster, with as many servers and clients as measured before.
 
     Raises UsageError where it has fewer.
     """

@@ -109,7 +109,7 @@ def swept_of(plan: Plan, runs: Sequence[Run], summaries: Sequence[Summary] = ())
 
 
 def curves_of(plan: Plan, runs: Sequence[Run], summaries: Sequence[Summary] = ()) -> Swept:
-    """As `swept_of`, without pairings: these need slices, which a condensed result lacks."""
+    """Do what `swept_of` does, without pairings: a condensed result lacks their slices."""
     return _curves(_Seen.of(plan, runs, summaries))
 
 

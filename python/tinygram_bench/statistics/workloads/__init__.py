@@ -224,7 +224,7 @@ WORKLOADS: Mapping[str, Workload] = {
         computed=sizes.computed_figures,
         name_beside=sizes.name_beside,
         unit="samples",
-        # Of the connections that were made, some are in no figure.
+        # Some of the connections that were made are in no figure.
         unit_of_the_kernel="server_connections",
         modelled=(
             "model_setup_us",

@@ -35,7 +35,7 @@ pub struct State {
     pub is_handing_over: bool,
     /// The first error that the kernel told us: it does not tell the transport below the same error again.
     pub errno: Option<i32>,
-    /// Who may write.
+    /// The thread and process that may write.
     pub caller: Caller,
     pub generation: Generation,
     pub made_in: Generation,
