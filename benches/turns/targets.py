@@ -261,9 +261,9 @@ class _Measured:
 
 
 def _measure(workload: Workload, cases: Sequence[Case], number: int) -> dict[str, _Measured]:
-    """Measure the cases side by side in so many rounds."""
+    """Measure the cases side by side in so many rounds; one that fails lacks a round."""
     runs: list[Run] = []
-    for of_round in rounds(workload, cases, number):
+    for of_round in rounds(workload, cases, number, may_fail=True):
         runs += of_round
     plan = Plan(tuple(cases), number, SEED, ())
     samples = samples_of(plan, runs)
