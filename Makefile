@@ -205,7 +205,7 @@ bench-links: build ## measure how accurate emulated links are, into docs/links.m
 resolution: build ## measure what slices do, and which differences are found, into docs/resolution.md; three hours
 	@$(IN_BENCHES) turns.effects --into $(ROWS)/resolution.json
 	@$(IN_BENCHES) turns.targets --into $(ROWS)/resolution.json
-	@$(IN_BENCHES) turns.targets --disturbed --into $(ROWS)/resolution.json
+	@$(IN_BENCHES) turns.targets --disturbed --slice-ms 3 --into $(ROWS)/resolution.json
 	@$(IN_BENCHES) turns.targets --alike --into $(ROWS)/resolution.json
 	@mkdir -p results
 	$(BIN)/tinygram trust --against-lone --json results/against-lone.json

@@ -1,19 +1,13 @@
-"""What `turns.targets` found, by figure: half widths, and how much of what was planted is shown.
-
-`python -m turns.summing FILE TABLE INTO`: the table of FILE that has each load, and the name of the
-one that sums it up there.
-"""
+"""What `turns.targets` found, by figure: half widths, and how much of what was planted is shown."""
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from msgspec.structs import replace
-from published.stored import Asked, Column, Row, Table, put, read
+from published.stored import Asked, Column, Row, Table
 
 
 @dataclass(frozen=True)
@@ -68,16 +62,6 @@ _COLUMNS = [
 ]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("file", type=Path)
-    parser.add_argument("table")
-    parser.add_argument("into")
-    asked = parser.parse_args()
-    put(asked.file, asked.into, summed_up(read(asked.file).tables[asked.table]))
-    return 0
-
-
 def summed_up(table: Table) -> Table:
     """The same by figure, with the date, the host and the code of the table."""
     return replace(table, first="figure", columns=_COLUMNS, rows=list(_rows(table)))
@@ -128,7 +112,3 @@ def _shown(found: list[dict[str, str]]) -> str:
     shown = sum(not said.endswith("not shown") for said in judged)
     none = len(comparisons) - len(judged)
     return f"{shown} of {len(judged)}" + (f"; {none} got none" if none else "")
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -19,10 +19,11 @@ from statistics import median
 
 from msgspec.structs import replace
 from pairs import SEED, show_environment
-from published.stored import Column, Row
+from published.stored import Column, Row, put, read
 from published.telling import store, take_into
 from turns.cases import BYTES, CONGESTION_CONTROL, ROUNDS, rounds, stream_cases
 from turns.disturbing import disturbed
+from turns.summing import summed_up
 
 from tinygram_bench import api
 from tinygram_bench.host.awake import cores_awake
@@ -51,6 +52,9 @@ _NAMES = 25
 _ALIKE_S = 0.3
 _MOST_SPIN_NS = 30_000
 """Where a figure is what other programs do to it, a share of it may be more than a sender has."""
+_KINDS = ("disturbed", "awake", "alike")
+_SUMMED_UP = {"idle": "half-widths", "disturbed": "half-widths-disturbed"}
+"""The table of all loads → that of its figures."""
 _P50, _P99, _CPU = "latency_p50_us", "latency_p99_us", "cpu_s_per_million"
 _THROUGHPUT = "throughput_per_s"
 
@@ -87,10 +91,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="part of the names of the loads to measure")
     take_into(parser)
     asked = parser.parse_args()
-    part = (
-        ", ".join(name for name in ("disturbed", "awake", "alike") if getattr(asked, name))
-        or "idle"
-    )
+    part = ", ".join(name for name in _KINDS if getattr(asked, name)) or "idle"
     if asked.into is not None and asked.awake:
         parser.error("docs/resolution.md has no table of --awake: leave out --into")
     prepare(parse_links([_LINK, _LINE]), DEFAULT_BACKEND)
@@ -111,7 +112,18 @@ def main() -> int:
             rows = _measured(heads, asked, _PAIR_S / 2 / _PAIR_ROUNDS, _found)
         first, *others = heads
         columns = [Column(each, each, is_text=True) for each in others]
-        return store(asked.into, "turns.targets", part, first, columns, rows, CONGESTION_CONTROL)
+        status = store(asked.into, _bench(asked), part, first, columns, rows, CONGESTION_CONTROL)
+        if asked.into is not None and part in _SUMMED_UP:
+            put(asked.into, _SUMMED_UP[part], summed_up(read(asked.into).tables[part]))
+        return status
+
+
+def _bench(asked: argparse.Namespace) -> str:
+    """What the stored table names as the command that measures it again."""
+    words = ["turns.targets", *(f"--{name}" for name in _KINDS if getattr(asked, name))]
+    if asked.slice_ms * 10**6 != SLICE_NS:
+        words += ["--slice-ms", str(asked.slice_ms)]
+    return " ".join(words)
 
 
 def _measured(
