@@ -3,7 +3,7 @@
 With --check it only says what differs.
 
 A table is between marks of its name. Tables called `sentences…` have the figures with intervals
-that the page's sentences tell. The exit status of
+that the page's sentences tell; between their marks is where these are from. The exit status of
 --check is 1 where a page is not what is stored makes of it.
 """
 
@@ -19,7 +19,7 @@ from published.pages import filled
 from published.prose import with_figures
 from published.stored import ROOT, ROWS, SENTENCES, Figure, Stored, read
 from published.summaries import SUMMARIES
-from published.tables import markdown
+from published.tables import markdown, origin
 
 PAGES = {
     "speed": "docs/speed.md",
@@ -72,6 +72,7 @@ def page_of(content: str, stored: Stored, page: Path) -> str:
         if not part.startswith(SENTENCES):
             content = filled(content, part, markdown(table), page)
             continue
+        content = filled(content, part, f"Figures of sentences. {origin(table)}", page)
         for row in table.rows:
             section, told = row.figures["section"], row.figures["told"]
             assert isinstance(section, str)

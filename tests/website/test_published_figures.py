@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from published.__main__ import PAGES, page_of, pages
-from published.prose import sections
+from published.prose import TOLD, sections
 from published.stored import (
     ROWS,
     SENTENCES,
@@ -33,6 +33,18 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGE = Path("page.md")
 CELLS = Column("ratio", "ratio", 2)
+NOT_MEASURED = {
+    "README.md": set[str](),
+    "docs/claim.md": {"5 %"},
+    "docs/claims.md": {
+        *("98.4 %", "95 %", "97.3 %", "1 M messages"),
+        *("2 ×", "0.77 ×", "1.54 times", "3.3 times", "2.6 times", "3.4 times", "1.14 M/s"),
+    },
+    "docs/scale.md": set[str](),
+    "docs/how-to/choose-a-strategy.md": set[str](),
+    "docs/how-to/read-a-report.md": {"2 %"},
+}
+"""Page → shares and ratios in its prose that are bounds, arithmetic, or what others published."""
 
 
 def table(*rows: Row, columns: tuple[Column, ...] = (CELLS,)) -> Table:
@@ -99,13 +111,16 @@ def test_a_table_that_was_typed_over_is_found() -> None:
 def test_figures_of_sentences_are_those_stored_with_the_decimals_of_the_page() -> None:
     told = Row("b ÷ a", {"section": "N1. A claim", "told": Figure(1.9249, 1.881, 1.98)})
     stored = Stored(1, {SENTENCES: table(told, columns=())})
-    page = "# N1. A claim — upheld\nIt is 1.92\n(1.88–1.98) of µs.\n"
-    assert page_of(page, stored, PAGE) == page
+    marks = "<!-- sentences -->\n<!-- end of sentences -->"
+    section = "# N1. A claim — upheld\nIt is 1.92\n(1.88–1.98) of µs.\n"
+    page = page_of(f"{section}{marks}\n", stored, PAGE)
+    assert page.startswith(section)
+    assert "Measured by `bench` on 24 November 2026: Linux." in page
     assert page_of(page.replace("1.92", "1.29"), stored, PAGE) == page
     with pytest.raises(SystemExit, match=r"2 figures with intervals.* and 1 are stored"):
         page_of(page + "And 3 (2–4).", stored, PAGE)
     with pytest.raises(SystemExit, match=r"0 figures with intervals.* and 1 are stored"):
-        page_of("# N1. A claim\nNone.\n", stored, PAGE)
+        page_of(f"# N1. A claim\nNone.\n{marks}", stored, PAGE)
 
 
 def test_what_cells_say() -> None:
@@ -144,6 +159,19 @@ def test_rows_that_a_bench_stores_are_read_back(tmp_path: Path) -> None:
     path.write_text('{"schema": 2, "tables": {}}')
     with pytest.raises(SystemExit, match="has schema 2; this code reads 1"):
         read(path)
+
+
+def prose(page: str) -> str:
+    """The page without what is made of stored rows."""
+    marked = r"<!-- ([\w-]+) -->.*?<!-- end of \1 -->"
+    text = re.sub(marked, "", (ROOT / page).read_text(), flags=re.DOTALL)
+    return TOLD.sub("", text) if page in PAGES.values() else text
+
+
+@pytest.mark.parametrize("page", NOT_MEASURED)
+def test_no_share_and_no_ratio_is_typed(page: str) -> None:
+    typed = re.findall(r"\d[\d,.]*(?:\s%|\s×|\s+times|\sM(?:/s|\smessages)|\sk/s)", prose(page))
+    assert {" ".join(each.split()) for each in typed} == NOT_MEASURED[page]
 
 
 @pytest.mark.parametrize("page", ["claim-confirm", "claim-links"])
