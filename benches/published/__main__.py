@@ -1,10 +1,10 @@
-"""Put stored rows and a stored report into the pages: `python -m published`.
+"""Put stored rows, and what sums up stored pages, into the documentation: `python -m published`.
 
 With --check it only says what differs.
 
 A table is between marks of its name. Tables called `sentences…` have the figures with intervals
-that the page's sentences tell. The exit status of --check is 1 where a page is not what its rows
-make.
+that the page's sentences tell; between their marks is where these are from. The exit status of
+--check is 1 where a page is not what is stored makes of it.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from published.pages import filled
-from published.printing import printed
 from published.prose import with_figures
 from published.stored import ROOT, ROWS, SENTENCES, Figure, Stored, read
-from published.tables import markdown
+from published.summaries import SUMMARIES
+from published.tables import markdown, origin
 
 PAGES = {
     "speed": "docs/speed.md",
@@ -33,9 +33,6 @@ PAGES = {
     "find-waits-for-acknowledgements": "docs/how-to/find-waits-for-acknowledgements.md",
 }
 """File of rows → the page that shows its tables."""
-
-REPORT = ("asyncio", "docs/how-to/read-a-report.md")
-"""A stored result, and the page that shows its report as `tinygram report` prints it."""
 
 
 def main() -> int:
@@ -57,13 +54,15 @@ def main() -> int:
 
 def pages() -> Iterator[tuple[str, str]]:
     """Each page with stored figures, and what it is with them."""
-    for name, told in PAGES.items():
+    rows = {told: name for name, told in PAGES.items()}
+    for told in sorted({*rows, *SUMMARIES}):
         page = ROOT / told
-        yield told, page_of(page.read_text(), read(ROWS / f"{name}.json"), page)
-    name, told = REPORT
-    page = ROOT / told
-    report = printed(ROOT / f"results/published/{name}.html")
-    yield told, filled(page.read_text(), "report", f"```\n{report}\n```", page)
+        content = page.read_text()
+        if told in rows:
+            content = page_of(content, read(ROWS / f"{rows[told]}.json"), page)
+        for part, summary in SUMMARIES.get(told, {}).items():
+            content = filled(content, part, summary(), page)
+        yield told, content
 
 
 def page_of(content: str, stored: Stored, page: Path) -> str:
@@ -73,6 +72,7 @@ def page_of(content: str, stored: Stored, page: Path) -> str:
         if not part.startswith(SENTENCES):
             content = filled(content, part, markdown(table), page)
             continue
+        content = filled(content, part, f"Figures of sentences. {origin(table)}", page)
         for row in table.rows:
             section, told = row.figures["section"], row.figures["told"]
             assert isinstance(section, str)

@@ -10,7 +10,7 @@ from published.stored import Asked, Cell, Column, Figure, Row, Table
 
 def markdown(table: Table) -> str:
     """A stored table, and beneath it where it is from."""
-    return f"{lines_of(table.first, table.columns, table.rows)}\n\n{_origin(table)}"
+    return f"{lines_of(table.first, table.columns, table.rows)}\n\n{origin(table)}"
 
 
 def lines_of(first: str, columns: Sequence[Column], rows: Sequence[Row]) -> str:
@@ -85,7 +85,8 @@ def _reached(row: Row) -> str:
     return {True: "yes", False: "no", None: "cannot be said"}[row.is_reached]
 
 
-def _origin(table: Table) -> str:
+def origin(table: Table) -> str:
+    """When, where and by which code it was measured, in a sentence."""
     day = f"{table.on.day} {table.on:%B %Y}"
     if table.taken_from is not None:
         page, _, commit = table.taken_from.partition(" at ")

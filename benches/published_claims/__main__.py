@@ -84,9 +84,6 @@ def _store(measured: Mapping[str, Measured]) -> None:
     before = earlier[_MEASURED].rows if _MEASURED in earlier else []
     if lacking := {str(row.figures["section"]) for row in before} - fresh:
         raise SystemExit(f"these were measured before, and now are not: {', '.join(lacking)}")
-    by_hand = earlier[stored.SENTENCES]
-    kept = [row for row in by_hand.rows if row.figures["section"] not in fresh]
-    stored.put(_ROWS, stored.SENTENCES, replace(by_hand, rows=kept))
     table = stored.measured("python -m published_claims", hosts.pop(), "sentence", [], rows)
     begun = min(str(each.result.started_at) for each in measured.values())
     stored.put(_ROWS, _MEASURED, replace(table, on=datetime.fromisoformat(begun).date()))
