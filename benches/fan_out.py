@@ -72,7 +72,7 @@ def _compared(burst: int, pairs: Mapping[str, tuple[str, ...]]) -> Iterator[Row]
 
 def _row(what: str, verdict: Verdict, rates: Sequence[Figure | None], asked: Asked | None) -> Row:
     figures: dict[str, Cell] = {"rates": [each.median for each in rates if each is not None]}
-    if verdict.ratio is None or verdict.doubt is not None:
+    if verdict.ratio is None or verdict.verdict == "cannot_say":
         return tell(Row(what, figures, asked), f"no verdict: {verdict.doubt}")
     figures["ratio"] = figure(verdict.ratio)
     is_reached = None if asked is None else at_least(verdict.ratio, _ASKED)

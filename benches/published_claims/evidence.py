@@ -85,7 +85,7 @@ class Ratio(Struct, frozen=True):
             found.ratio.low,
             found.ratio.high,
             is_shown=found.verdict in ("faster", "slower"),
-            is_doubtful=found.doubt is not None,
+            is_doubtful=found.verdict == "cannot_say",
         )
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from msgspec.structs import replace
 from tests.support.command import Command
 from tests.support.experiments import flat_out_run, way
 
@@ -24,10 +25,11 @@ from tinygram_bench.cli.exit_codes import ExitCode
 from tinygram_bench.measurement.ending import FixedCases
 from tinygram_bench.model import store
 from tinygram_bench.model.result import Case, Ending, Plan, Result, Run
+from tinygram_bench.report.ending import ending_told
 from tinygram_bench.runs.progress.live import Live
 from tinygram_bench.runs.workload import Workload
 from tinygram_bench.statistics.figures.intervals import LOOKS, confidence_of, figure_of
-from tinygram_bench.statistics.verdicts.comparison import judge
+from tinygram_bench.statistics.verdicts.comparison import first_ratios, judge
 
 CASE = way("loop/nodelay")
 RUNS = tuple(Run(CASE.case_id, round, {}, {}) for round in range(LOOKS[-1]))
@@ -234,6 +236,13 @@ def test_the_command_ends_when_it_knows_enough_and_says_so(measured: Measured) -
     )
 
 
+def test_a_comparison_with_two_modes_is_not_said_to_be_known(measured: Measured) -> None:
+    _, result = measured("--until", "2%", ratios=OTHERS)
+    modes = [replace(each, doubt="two_modes") for each in result.verdicts]
+    (told,) = ending_told(replace(result, verdicts=tuple(modes)))
+    assert "every comparison of throughput, but for those with two modes, is known to " in told
+
+
 def test_the_command_has_40_rounds_at_most_and_says_what_it_knows(measured: Measured) -> None:
     code, result = measured("--until", "2%", ratios=[0.5, 2.0] * 20)
     assert code == ExitCode.OK
@@ -286,20 +295,14 @@ def test_an_interrupted_measurement_goes_on_until_it_knows_enough(
 
 
 SHORT = {
-    "stream": ("throughput_per_s", (*TWO_WAYS, "--duration", "150ms", "--size", 100)),
+    "stream": (*TWO_WAYS, "--duration", "150ms", "--size", 100),
     "rr": (
-        "calls_per_s",
-        (
-            *("--runtime", "native", "--connections", "per-caller", "--sends-per-request", 1),
-            *("--callers", "1x1", "--duration", "150ms"),
-        ),
+        *("--runtime", "native", "--connections", "per-caller", "--sends-per-request", 1),
+        *("--callers", "1x1", "--duration", "150ms"),
     ),
     "echo": (
-        "throughput_per_s",
-        (
-            *("--only", "asyncio/protocol", "--only", "asyncio/buffered-protocol"),
-            *("--size", 100, "--workers", 1, "--duration", "150ms"),
-        ),
+        *("--only", "asyncio/protocol", "--only", "asyncio/buffered-protocol"),
+        *("--size", 100, "--workers", 1, "--duration", "150ms"),
     ),
 }
 
@@ -308,7 +311,7 @@ SHORT = {
 def test_cases_in_short_slices_end_by_what_they_show(
     command: Command, request: pytest.FixtureRequest
 ) -> None:
-    figure, words = SHORT[request.node.callspec.params["command"]]
+    words = SHORT[request.node.callspec.params["command"]]
     done = command.run(*words, "--until", "50%", "--max-time", "6s")
     assert done.code == ExitCode.OK, done.stderr
     result = store.load(command.result_path)
@@ -316,10 +319,10 @@ def test_cases_in_short_slices_end_by_what_they_show(
     assert ending is not None
     assert all(case.parameters.slice_ns for case in result.plan.cases)
     assert {run.round for run in result.runs} == set(range(ending.rounds))
+    # The interval of a verdict is wider where the cycles of a round are of two kinds.
     widths = [
-        each.ratio.half_width
-        for each in result.verdicts
-        if each.figure == figure and each.ratio is not None
+        figure_of(ratios, FIVE).half_width
+        for ratios in first_ratios(result.plan, result.summaries, result.runs)
     ]
     assert widths
     assert (ending.cause == "narrow") == (ending.rounds >= 8 and max(widths) <= 0.5)

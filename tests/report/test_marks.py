@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 from tests.support.experiments import (
+    flat_out_in_slices,
     flat_out_run,
     histogram,
     paced_run,
@@ -47,6 +48,19 @@ def test_without_loop_nodelay_the_mark_is_against_nodelay_of_the_runtime() -> No
     assert paced_row(text, "asyncio/a")[3] == "40.0="
     assert paced_row(text, "threads/a")[3] == "40.0"
     assert "=  no difference from nodelay of its runtime shown" in text
+
+
+def test_a_ratio_of_two_modes_is_marked_where_both_are_on_one_side() -> None:
+    ways = {"loop/nodelay": [1.0] * 6, "loop/a": [7.7, 11.4] * 3, "loop/b": [0.8, 1.9] * 3}
+    text = printed(result_of(*flat_out_in_slices(ways)))
+    assert "9.55~" in row(text, "loop/a").split()
+    assert "1.35?" in row(text, "loop/b").split()
+    told = " ".join(text.split())
+    assert (
+        "~ the direction is shown, and no size of the difference: two modes in loop/a / "
+        "loop/nodelay: near 7.7 in 3 rounds, near 11.4 in 3 rounds"
+    ) in told
+    assert "? cannot say: two modes in loop/b / loop/nodelay: near 0.8 in 3 rounds" in told
 
 
 def test_holds_are_shown_where_something_is_held() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from tests.support.experiments import (
     failed,
     flat_out,
+    flat_out_in_slices,
     histogram,
     paced,
     paced_run,
@@ -98,6 +99,37 @@ def test_two_modes_are_said_so() -> None:
     (sentence,) = closing_sentences(result)
     assert sentence.startswith("loop, at 1,000/s, constant: cannot say which way won")
     assert "median latency: near 13 µs in 4 rounds, near 51 µs in 3 rounds" in sentence
+
+
+TWO_MODES = [7.6, 11.4, 7.7, 11.5, 7.8, 11.3]
+"""How many times as many messages as another way a way sent in each round: near 7.7 or 11.4."""
+
+
+def test_two_modes_on_one_side_tell_who_is_ahead_and_from_where_to_where() -> None:
+    """Four ways could not be told apart, of which one sent 7 to 11 times as much as two others."""
+    beside = [value / noise for value, noise in zip(TWO_MODES, NOISE[:6], strict=True)]
+    ways = {"loop/nagle": [1.5] * 6, "loop/nodelay": [1.0] * 6, "loop/tinygram/adaptive": TWO_MODES}
+    (won,) = closing_sentences(result_of(*flat_out_in_slices(ways)))
+    assert won == (
+        "loop, flat out: tinygram/adaptive won: it sends 7.60–11.5 times as many messages as "
+        "nodelay (two modes) and 5.07–7.67 times as many as the runner-up nagle (two modes), at "
+        "96.9% confidence from 6 rounds."
+    )
+    tied = ways | {"loop/tinygram/coalesce:10us": beside}
+    (sentence,) = closing_sentences(result_of(*flat_out_in_slices(tied)))
+    assert sentence == (
+        "loop, flat out: tinygram/adaptive sends 7.60–11.5 times as many messages as nodelay (two "
+        "modes); it and tinygram/coalesce:10us are equal within 3.0% (ratio to "
+        "tinygram/coalesce:10us 1.000, 0.970–1.030), at 96.9% confidence from 6 rounds."
+    )
+
+
+def test_two_modes_on_either_side_of_each_other_are_said_so() -> None:
+    ways = {"loop/nodelay": [1.0] * 6, "loop/cork": [0.8, 1.9] * 3}
+    assert closing_sentences(result_of(*flat_out_in_slices(ways))) == (
+        "loop, flat out: cannot say which way won (cork was ahead of nodelay): two modes in "
+        "loop/cork ÷ loop/nodelay: near 0.8 in 3 rounds, near 1.9 in 3 rounds.",
+    )
 
 
 def test_paced_the_lowest_median_latency_wins() -> None:

@@ -79,6 +79,17 @@ def test_the_ratio_of_latencies_of_two_clocks_comes_with_what_these_may_be_wrong
     assert "clocks" not in flat_out
 
 
+def test_a_ratio_of_two_modes_is_told_from_its_least_to_its_greatest_round() -> None:
+    modes = Verdict(
+        *("b", "c", "throughput_per_s", Figure(9.5, 7.6, 11.5), "faster", "two modes", "two_modes")
+    )
+    text = sentence(pair(verdicts=(modes,)))
+    assert text is not None
+    assert text.startswith(
+        "asyncio/coalesce:10us sends 7.60–11.5 × the messages of asyncio/nodelay: "
+    )
+
+
 def test_as_many_writes_may_make_fewer_segments() -> None:
     cpu = account(2.0, 1.0, writes=(1.5, 0.5))
     text = sentence(pair(cpu=cpu, case_evidence=replace(AFTER, writes=1.0)))

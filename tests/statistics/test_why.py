@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tests.support.experiments import MESSAGES, deterministic, flat_out_run, histogram, way
+from tests.support.experiments import (
+    MESSAGES,
+    deterministic,
+    flat_out_in_slices,
+    flat_out_run,
+    histogram,
+    result_of,
+    way,
+)
 from tests.support.plans.sizes import planned
 
 from tinygram_bench.model.parameters import FanoutParameters, RrParameters
@@ -16,7 +24,7 @@ from tinygram_bench.model.result import Case, Run, Samples
 from tinygram_bench.statistics.figures.spent import Spent, cpu_of_a_message
 from tinygram_bench.statistics.verdicts.why.account import account
 from tinygram_bench.statistics.verdicts.why.evidence import evidence_of
-from tinygram_bench.statistics.verdicts.why.pairs import why
+from tinygram_bench.statistics.verdicts.why.pairs import why, whys_of
 from tinygram_bench.statistics.workloads import WORKLOADS
 from tinygram_bench.statistics.workloads.sizes import TIME, cpu_spent
 
@@ -68,6 +76,20 @@ def test_a_part_that_a_run_lacks_is_unexplained() -> None:
     assert found.parts.keys() == {"writes"}
     assert (found.difference.median, found.unexplained.median) == (-6.0, -1.0)
     assert found.explained_share == pytest.approx(5 / 6)
+
+
+@pytest.mark.parametrize(("of_case", "has_account"), [([7.7, 11.4], False), ([7.7, 7.8], True)])
+def test_a_difference_without_a_size_is_not_taken_apart(
+    of_case: list[float], has_account: bool
+) -> None:
+    plan, runs = flat_out_in_slices({"loop/nodelay": [1.0] * 6, "loop/cork": of_case * 3})
+    costs_ns = {"loop/nodelay flat": 10**8, "loop/cork flat": 10**7}
+    spent = [
+        replace(run, counters={**run.counters, "cpu_ns": costs_ns[run.case_id]}) for run in runs
+    ]
+    (found,) = whys_of(result_of(plan, spent))
+    assert [each.verdict for each in found.verdicts] == ["faster"]
+    assert (found.cpu is not None) == has_account
 
 
 def arrival_spent(case: Case, run: Run) -> Spent | None:

@@ -92,6 +92,25 @@ def flat_out(throughputs: Mapping[str, Sequence[float]]) -> tuple[Plan, tuple[Ru
     return plan_of(cases.values(), runs), tuple(runs)
 
 
+def flat_out_in_slices(factors: Mapping[str, Sequence[float]]) -> tuple[Plan, tuple[Run, ...]]:
+    """way → messages in 10 µs in each round, alike in its slices, of ways that took turns."""
+    plan, runs = flat_out(
+        {text: [each * 1e5 for each in of_rounds] for text, of_rounds in factors.items()}
+    )
+    cases = [
+        msgspec.structs.replace(
+            case, parameters=msgspec.structs.replace(case.parameters, slice_ns=20_000_000)
+        )
+        for case in plan.cases
+    ]
+    rates = [each * 1e5 for of_rounds in factors.values() for each in of_rounds]
+    sliced = tuple(
+        msgspec.structs.replace(run, slices={"throughput_per_s": (rate_per_s,) * 3})
+        for run, rate_per_s in zip(runs, rates, strict=True)
+    )
+    return plan_of(cases, sliced), sliced
+
+
 def paced(latencies_us: Mapping[str, Sequence[float]]) -> tuple[Plan, tuple[Run, ...]]:
     """way → the latency of every message of each round, at 1,000/s."""
     cases = {text: way(text, 1_000) for text in latencies_us}

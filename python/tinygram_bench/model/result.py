@@ -268,7 +268,8 @@ class Verdict(Value, frozen=True):
     """How one figure of a case compares with a baseline's, round by round.
 
     `ratio` is case ÷ baseline; null where no round has both. `reason` says why a verdict is
-    `cannot_say`, and `doubt` names the kind of reason.
+    `cannot_say`, and `doubt` names the kind of reason. Beside `faster` and `slower` they say that
+    the ratio has two modes, both on that side of 1; its interval then holds both.
     """
 
     baseline_case_id: str
@@ -278,6 +279,11 @@ class Verdict(Value, frozen=True):
     verdict: Literal["faster", "slower", "no_difference_shown", "cannot_say"]
     reason: str | None = None
     doubt: str | None = None
+
+    @property
+    def has_no_size(self) -> bool:
+        """Whether it is shown which case is faster, and two modes leave no size of that."""
+        return self.doubt is not None and self.verdict in ("faster", "slower")
 
 
 class Resumption(Value, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tinygram_bench.model.result import Ending, Plan, Result
+from tinygram_bench.model.result import Ending, Plan, Result, Verdict
 from tinygram_bench.model.units import format_duration_ns
 from tinygram_bench.report.numbers import percent_at_most
 from tinygram_bench.report.prose import joined
@@ -48,23 +48,21 @@ def _when(ending: Ending, plan: Plan) -> str:
 
 def _how_narrow(result: Result, ending: Ending, share: float) -> str:
     asked = f"{share * 100:.4g}%"
-    figures, farthest = _farthest(result)
+    figures, verdicts = _compared(result)
     sure = f"at {ending.confidence:.1%} confidence"
     if ending.cause == "narrow":
-        return f": every comparison of {figures} is known to within {asked}, {sure}"
+        has_modes = any(each.doubt == "two_modes" for each in verdicts)
+        but = ", but for those with two modes," if has_modes else ""
+        return f": every comparison of {figures}{but} is known to within {asked}, {sure}"
+    farthest = max((each.ratio.half_width for each in verdicts if each.ratio), default=None)
     if farthest is None:
         return ": nothing could be compared"
     known = f"known to within {percent_at_most(farthest)}, and {asked} was asked for"
     return f": comparisons of {figures} are {known}, {sure}"
 
 
-def _farthest(result: Result) -> tuple[str, float | None]:
-    """The first figures that are compared, in words, and the widest half width of an interval."""
+def _compared(result: Result) -> tuple[str, list[Verdict]]:
+    """The first figures that are compared, in words, and the verdicts on them."""
     firsts = {case.case_id: Load.of(case).compared_figures[0] for case in result.plan.cases}
-    widths = [
-        each.ratio.half_width
-        for each in result.verdicts
-        if each.ratio is not None and each.figure == firsts[each.case_id]
-    ]
     named = joined([in_words(figure) for figure in dict.fromkeys(firsts.values())])
-    return named, max(widths, default=None)
+    return named, [each for each in result.verdicts if each.figure == firsts[each.case_id]]

@@ -17,7 +17,9 @@ CLOCK = "± clock"
 """The heading of what the clocks of two hosts may be wrong by."""
 CLOCK_HEAD = CLOCK.replace(" ", "\n")
 """The same as the narrow head of a column."""
-MARKS = {"faster": "", "slower": "", "no_difference_shown": "=", "cannot_say": "?"}
+OF_TWO_MODES = "~"
+"""The mark of a difference that is shown, and whose size has two modes."""
+_MARKS = {"faster": "", "slower": "", "no_difference_shown": "=", "cannot_say": "?"}
 
 
 def number(value: float | None) -> str:
@@ -117,10 +119,31 @@ def span(figure: Figure | None) -> str:
 
 
 def marked_ratio(verdict: Verdict | None) -> str:
-    """The verdict's ratio, marked where it is not shown to differ from 1."""
+    """The verdict's ratio, marked where it is not shown to differ from 1 or has two modes."""
     if verdict is None or verdict.ratio is None:
         return UNKNOWN
-    return number(verdict.ratio.median) + MARKS[verdict.verdict]
+    return number(verdict.ratio.median) + mark(verdict)
+
+
+def mark(verdict: Verdict) -> str:
+    """What a table has beside a figure, or a ratio, that was compared; empty: it differs."""
+    return OF_TWO_MODES if verdict.has_no_size else _MARKS[verdict.verdict]
+
+
+def ratio_of(verdict: Verdict) -> str:
+    """How many times the baseline's figure a case has: `5.00`, or of two modes `7.62–11.5`."""
+    if verdict.ratio is None:
+        return UNKNOWN
+    if verdict.has_no_size:
+        return ratio_interval(verdict.ratio)
+    return ratio(verdict.ratio.median)
+
+
+def spread_of(verdict: Verdict) -> str:
+    """What stands beside `ratio_of`: the interval, or that the ratio has two modes."""
+    if verdict.ratio is None:
+        return UNKNOWN
+    return "two modes" if verdict.has_no_size else ratio_interval(verdict.ratio)
 
 
 def size(size_bytes: float) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from tinygram_bench.model.result import Case, MessageBytes, Result, Verdict
+from tinygram_bench.report.numbers import OF_TWO_MODES
 from tinygram_bench.statistics.figures.intervals import confidence_of
 from tinygram_bench.statistics.workloads.loads import Load, loads_of
 
@@ -66,13 +67,18 @@ def paired_rounds(result: Result, case_id: str, *others: str) -> int:
 
 
 def marks_explained(verdicts: Sequence[Verdict], baseline: str) -> tuple[str, ...]:
-    """The meanings of those marks (`numbers.MARKS`) that `verdicts` have."""
+    """The meanings of those marks (`numbers.mark`) that `verdicts` have."""
     notes = []
     if any(verdict.verdict == "no_difference_shown" for verdict in verdicts):
         notes.append(f"=  no difference from {baseline} shown")
-    reasons = tuple(dict.fromkeys(each.reason for each in verdicts if each.reason))
-    if reasons:
-        notes.append(f"?  cannot say: {first_of(reasons)}")
+    for mark, of_size in (
+        (f"{OF_TWO_MODES}  the direction is shown, and no size of the difference", True),
+        ("?  cannot say", False),
+    ):
+        those = [each for each in verdicts if each.has_no_size == of_size]
+        reasons = tuple(dict.fromkeys(each.reason for each in those if each.reason))
+        if reasons:
+            notes.append(f"{mark}: {first_of(reasons)}")
     return tuple(notes)
 
 

@@ -240,12 +240,14 @@ PROPERTIES: Mapping[str, Mapping[str, str]] = {
         "baseline_case_id": "what the case is compared with",
         "case_id": "the case that is judged",
         "figure": "the figure that is compared",
-        "ratio": "case ÷ baseline, round by round; null: no round has both; between two hosts the "
-        "interval of a one-way time also holds what the clocks may be wrong by",
+        "ratio": "case ÷ baseline, round by round; null: no round has both; where it has two modes "
+        "its interval holds both; between two hosts the interval of a one-way time also holds what "
+        "the clocks may be wrong by",
         "verdict": "what the rounds show",
-        "reason": "why nothing can be said; null: something can",
-        "doubt": "its kind: the code of the warning that bars the figure, or no_rounds, no_figure, "
-        "too_few_messages, nothing_came, few_rounds, pacing_differs, lateness_differs, "
+        "reason": "why nothing can be said, or beside faster and slower why there is no size of "
+        "that: two modes on the same side of 1; null: all can be said",
+        "doubt": "its kind: two_modes, the code of the warning that bars the figure, or no_rounds, "
+        "no_figure, too_few_messages, nothing_came, few_rounds, pacing_differs, lateness_differs, "
         "link_stops_differ, clocks_differ",
     },
     "Peer": {

@@ -12,11 +12,11 @@ from msgspec.structs import replace
 from tinygram_bench.model.result import Case, Result, Summary, Verdict
 from tinygram_bench.report.numbers import (
     CLOCK_HEAD,
-    MARKS,
     UNKNOWN,
     clock,
     clock_note,
     interval_of,
+    mark,
     marked_ratio,
     median_of,
     rate,
@@ -216,7 +216,7 @@ def _with_marks(by_pair: Verdicts, load: Load, table: LoadTable, rows: Sequence[
         def text(summary: Summary) -> str:
             verdict = verdicts.get((summary.case.case_id, shown.figure))
             is_judged = verdict is not None and is_known(summary.figures, shown.figure)
-            return shown.text(summary) + (MARKS[verdict.verdict] if verdict and is_judged else "")
+            return shown.text(summary) + (mark(verdict) if verdict and is_judged else "")
 
         return shown if shown.column.header == "low–high" else replace(shown, text=text)
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from tinygram_bench.model.result import Case, Result, Verdict
 from tinygram_bench.report.document import Reason
-from tinygram_bench.report.numbers import ratio
+from tinygram_bench.report.numbers import ratio_of
 from tinygram_bench.report.prose import load_names
 from tinygram_bench.report.why.clauses import arrival_clause, cpu_clause, evidence_clause
 from tinygram_bench.statistics.figures.words import in_words, rounded_up
@@ -62,11 +62,10 @@ def sentence(why: Why) -> str | None:
 
 
 def _head(why: Why, verdict: Verdict) -> str:
-    assert verdict.ratio is not None, "it is shown to differ"
     verb = _VERBS.get(verdict.figure, "has")
     of = WORKLOADS[why.case.workload].unit if verdict.figure in _VERBS else in_words(verdict.figure)
     case, baseline = _name(why.case, why.baseline), _name(why.baseline, why.case)
-    head = f"{case} {verb} {ratio(verdict.ratio.median)} × the {of} of {baseline}"
+    head = f"{case} {verb} {ratio_of(verdict)} × the {of} of {baseline}"
     if why.bound_us and is_of_two_clocks(verdict.figure):
         head += f" (clocks ± {rounded_up(why.bound_us)} µs)"
     return head

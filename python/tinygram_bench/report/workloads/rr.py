@@ -21,7 +21,7 @@ from tinygram_bench.report.document import (
 )
 from tinygram_bench.report.loads.hosts import host_tables, part_tables
 from tinygram_bench.report.loads.tables import shown_median
-from tinygram_bench.report.numbers import UNKNOWN, number, rate, ratio, ratio_interval
+from tinygram_bench.report.numbers import UNKNOWN, number, rate, ratio_of, spread_of
 from tinygram_bench.report.peers import cross_check_sections
 from tinygram_bench.report.prose import all_cases, confidence, pace, paired_rounds
 from tinygram_bench.report.published.rr import OTHERWISE, published_table
@@ -219,8 +219,7 @@ def _sentence(case: Case, base: Case, verdict: Verdict, result: Result) -> str:
     if verdict.ratio is None:
         return f"{head} against {baseline}: {verdict.reason or 'no round has both'}."
     what, verb = _SAID[verdict.figure]
-    found = f"{ratio(verdict.ratio.median)} × the {what} of {baseline}"
-    found += f" ({ratio_interval(verdict.ratio)})"
+    found = f"{ratio_of(verdict)} × the {what} of {baseline} ({spread_of(verdict)})"
     if verdict.verdict == "cannot_say":
         return f"{head} {verb} {found}; no verdict: {verdict.reason}."
     paired = paired_rounds(result, verdict.baseline_case_id, verdict.case_id)

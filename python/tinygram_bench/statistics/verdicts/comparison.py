@@ -19,6 +19,7 @@ from tinygram_bench.statistics.figures.samples import Sample, samples_of
 from tinygram_bench.statistics.verdicts.clocks import clocks_doubt, nothing_doubt, with_clocks
 from tinygram_bench.statistics.verdicts.contests import contests_of
 from tinygram_bench.statistics.verdicts.doubts import (
+    Doubt,
     cycle_ratios,
     doubt_on,
     is_known,
@@ -117,7 +118,10 @@ def round_ratios(baseline: Sample, case: Sample, figure: str) -> tuple[float, ..
 def verdict_on(
     figure: str, baseline: tuple[Summary, Sample], case: tuple[Summary, Sample]
 ) -> Verdict:
-    """How a case compares with a baseline in one figure, or why that cannot be said."""
+    """How a case compares with a baseline in one figure, or why that cannot be said.
+
+    Where there are two modes, the interval of the ratio holds both.
+    """
     ratios = round_ratios(baseline[1], case[1], figure)
     ratio = figure_of(ratios, case[1].looks) if ratios else None
     summaries, samples = (baseline[0], case[0]), (baseline[1], case[1])
@@ -125,18 +129,35 @@ def verdict_on(
         figure, summaries, samples, ratios, ratio
     )
     if ratio is not None:
-        measured, ratio = ratio, with_clocks(figure, summaries, samples, ratio)
-        if doubt is None and judge(measured, figure) != judge(ratio, figure):
+        measured = ratio
+        if doubt is not None and doubt.span is not None:
+            measured = Figure(ratio.median, *doubt.span)
+        ratio = with_clocks(figure, summaries, samples, measured)
+        if not _is_barred(doubt) and judge(measured, figure) != judge(ratio, figure):
             doubt = clocks_doubt(figure, summaries, samples)
     return Verdict(
         baseline_case_id=baseline[0].case.case_id,
         case_id=case[0].case.case_id,
         figure=figure,
         ratio=ratio,
-        verdict="cannot_say" if doubt or ratio is None else judge(ratio, figure),
+        verdict=_shown(ratio, doubt, figure),
         reason=doubt and doubt.reason,
         doubt=doubt and doubt.code,
     )
+
+
+def _shown(
+    ratio: Figure | None, doubt: Doubt | None, figure: str
+) -> Literal["faster", "slower", "no_difference_shown", "cannot_say"]:
+    """The verdict: where only the size is in doubt, a direction or nothing."""
+    if ratio is None or _is_barred(doubt):
+        return "cannot_say"
+    shown = judge(ratio, figure)
+    return "cannot_say" if doubt is not None and shown == "no_difference_shown" else shown
+
+
+def _is_barred(doubt: Doubt | None) -> bool:
+    return doubt is not None and doubt.span is None
 
 
 def judge(ratio: Figure, figure: str) -> Literal["faster", "slower", "no_difference_shown"]:

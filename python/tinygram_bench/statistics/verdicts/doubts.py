@@ -1,4 +1,7 @@
-"""Doubts: why no verdict is given on two cases, though both were measured."""
+"""Doubts: why no verdict is given on two cases, though both were measured.
+
+A doubt of two modes is in the size of a difference alone (decision 0053).
+"""
 
 from __future__ import annotations
 
@@ -32,10 +35,15 @@ judged."""
 
 
 class Doubt(NamedTuple):
-    """`code`: that of the warning that bars the figure, or the doubt's own; `reason`: in words."""
+    """`code`: that of the warning that bars the figure, or the doubt's own; `reason`: in words.
+
+    `span`: the least and the greatest ratio where there are two modes, so that only the size of the
+    difference is in doubt; None: there is no verdict.
+    """
 
     code: str
     reason: str
+    span: tuple[float, float] | None = None
 
 
 def doubt_on(
@@ -45,7 +53,8 @@ def doubt_on(
     ratios: Sequence[float],
     ratio: Figure | None,
 ) -> Doubt | None:
-    """Why no verdict can be given on the baseline and the case; None where one can.
+    """Why no verdict can be given on the baseline and the case, or none on the size of their
+    difference; None where one can.
 
     `ratios`: case ÷ baseline of each round that has both; `ratio`: their median and its interval.
     """
@@ -72,15 +81,13 @@ def doubt_on(
             return Doubt(warning.code, f"{way_of(summary.case)}: {warning.message}")
     if ratio is None:
         return None
+    modes = _modes_doubt(figure, summaries, samples, ratios) if took_turns else None
+    if modes is not None and modes.span is not None:
+        ratio = _nearest_to_1(modes.span)
     doubt = _pacing_doubt(figure, summaries, samples, ratio)
     if doubt is None and took_turns:
-        doubt = (
-            _two_modes(summaries, find_modes(ratios), "rounds")
-            or _kinds_doubt(figure, summaries, samples)
-            or _lateness_doubt(figure, summaries, samples, ratio)
-            or _stops_doubt(figure, samples)
-        )
-    return doubt
+        doubt = _lateness_doubt(figure, summaries, samples, ratio) or _stops_doubt(figure, samples)
+    return doubt or modes
 
 
 def took_turns_together(baseline: Sample, case: Sample) -> bool:
@@ -139,32 +146,47 @@ def is_known(ratio: float) -> bool:
     return 0 < ratio < inf
 
 
-def _kinds_doubt(
-    figure: str, summaries: tuple[Summary, Summary], samples: tuple[Sample, Sample]
+def _modes_doubt(
+    figure: str,
+    summaries: tuple[Summary, Summary],
+    samples: tuple[Sample, Sample],
+    ratios: Sequence[float],
 ) -> Doubt | None:
-    """The doubt where the cycles of half of the rounds, or more, are of two kinds.
+    """The doubt where the rounds' ratios have two modes, or the cycles of rounds are of two kinds.
 
-    An example is a case whose slices run sometimes on one core and sometimes on two: the median of
-    their ratios only tells which kind came up more often. Single samples vary by themselves, and
-    are not looked at.
+    The median then only tells which of the two came up more often, and is the size of nothing. Its
+    span holds every round, and both kinds: where it leaves out 1, that changes nothing about which
+    case is faster.
+    """
+    modes, kinds = find_modes(ratios), _kinds(figure, samples)
+    if modes is None and not kinds:
+        return None
+    told, of = (kinds[0], "cycles of a round") if modes is None else (modes, "rounds")
+    lower, upper = (f"near {median(group):.3g} in {len(group)} {of}" for group in told)
+    baseline, case = (way_of(each.case) for each in summaries)
+    held = [*ratios, *(median(group) for each in kinds for group in each)]
+    reason = f"two modes in {case} ÷ {baseline}: {lower}, {upper}"
+    return Doubt("two_modes", reason, (min(held), max(held)))
+
+
+def _kinds(figure: str, samples: tuple[Sample, Sample]) -> list[Modes]:
+    """The two kinds of cycles of each round that has them; none where less than half have them.
+
+    An example is a case whose slices run sometimes on one core and sometimes on two. Single samples
+    vary by themselves, and are not looked at.
     """
     if samples[1].case.parameters.slice_ns is None:
-        return None
+        return []
     kinds = [
         find_kinds(list(filter(is_known, ratios))) for ratios in cycle_ratios(*samples, figure)
     ]
     found = [each for each in kinds if each is not None]
-    if not found or 2 * len(found) < len(kinds):
-        return None
-    return _two_modes(summaries, found[0], "cycles of a round")
+    return found if 2 * len(found) >= len(kinds) else []
 
 
-def _two_modes(summaries: tuple[Summary, Summary], modes: Modes | None, of: str) -> Doubt | None:
-    if modes is None:
-        return None
-    lower, upper = (f"near {median(group):.3g} in {len(group)} {of}" for group in modes)
-    baseline, case = (way_of(each.case) for each in summaries)
-    return Doubt("two_modes", f"two modes in {case} ÷ {baseline}: {lower}, {upper}")
+def _nearest_to_1(span: tuple[float, float]) -> Figure:
+    """The ratio at the end nearer to 1: the bench must not explain that difference either."""
+    return Figure(min(span, key=lambda end: abs(end - 1)), *span)
 
 
 def _pacing_doubt(

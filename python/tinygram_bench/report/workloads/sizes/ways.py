@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tinygram_bench.model.result import Result, Verdict
-from tinygram_bench.report.numbers import ratio, ratio_interval
+from tinygram_bench.report.numbers import ratio_of, spread_of
 from tinygram_bench.report.workloads.sizes.names import cell_name, way_name
 
 
@@ -48,11 +48,9 @@ def on_ways(result: Result) -> list[str]:
             those = [each for each in verdicts if each.verdict == word]
             most = _most(verdicts, word)
             if most is not None:
-                assert most.ratio is not None
                 parts.append(
                     f"{word} in {len(those)} of {len(verdicts)} cells, most at "
-                    f"{cell_name(cases[most.case_id])}: {ratio(most.ratio.median)} × "
-                    f"({ratio_interval(most.ratio)})"
+                    f"{cell_name(cases[most.case_id])}: {ratio_of(most)} × ({spread_of(most)})"
                 )
         doubts = [each for each in verdicts if each.verdict == "cannot_say"]
         if doubts:

@@ -41,8 +41,8 @@ class Why(Struct, frozen=True):
 def whys_of(result: Result) -> tuple[Why, ...]:
     """Every compared pair that is shown to differ in some figure, in the order of the verdicts.
 
-    Pairs of which nothing can be said are among them, without accounts of their times: what was
-    counted is evidence, on a busy host too.
+    Pairs of which nothing can be said, or no size, are among them, without accounts of their times:
+    what was counted is evidence, on a busy host too.
     """
     cases = {case.case_id: case for case in result.plan.cases}
     runs = good_runs(result)
@@ -56,10 +56,11 @@ def whys_of(result: Result) -> tuple[Why, ...]:
     found = []
     for (baseline, case), verdicts in pairs.items():
         shown = [each for each in verdicts if each.verdict in DIFFERENT]
+        has_size = any(not each.has_no_size for each in shown)
         if verdicts:
             each = why(cases[baseline], cases[case], runs[baseline], runs[case], shown, looks)
             each = replace(each, bound_us=max(bounds_us[baseline], bounds_us[case]))
-            found.append(each if shown else replace(each, cpu=None, arrival=None))
+            found.append(each if has_size else replace(each, cpu=None, arrival=None))
     return tuple(found)
 
 

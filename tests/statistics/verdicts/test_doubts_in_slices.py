@@ -281,20 +281,6 @@ def test_two_modes_that_both_have_are_no_doubt() -> None:
     assert verdict_on(rounds_of([13, 51, 13, 51, 13, 51], 0.9)).verdict == "faster"
 
 
-def test_two_modes_of_the_ratio_are_a_doubt() -> None:
-    runs = [
-        run
-        for number, ratio in enumerate([0.5, 0.9] * 3)
-        for run in rounds_of([100] * ROUNDS, ratio)
-        if run.round == number
-    ]
-    found = verdict_on(runs)
-    assert (found.verdict, found.doubt) == ("cannot_say", "two_modes")
-    assert found.reason == (
-        "two modes in loop/cork ÷ loop/nodelay: near 0.5 in 3 rounds, near 0.9 in 3 rounds"
-    )
-
-
 @pytest.mark.parametrize("of_slices", [(), (None, None, None), (0.0, -1.0, None)])
 def test_a_figure_that_slices_have_too_few_messages_for_is_not_judged_by_runs_far_apart(
     of_slices: tuple[float | None, ...],
@@ -307,39 +293,6 @@ def test_a_figure_that_slices_have_too_few_messages_for_is_not_judged_by_runs_fa
     assert (found.verdict, found.doubt, found.ratio) == ("cannot_say", "too_few_messages", None)
     alone = verdict_on(rounds_of([100] * ROUNDS, 0.5, has_slices=False))
     assert alone.ratio is not None
-
-
-def of_cycles(ratios: Sequence[float], in_rounds: int) -> list[Run]:
-    """Runs in whose first rounds the cycles have these ratios; in the others all are alike."""
-    sliced = []
-    for run in rounds_of([100] * ROUNDS, 0.9):
-        of_case = ratios if run.round < in_rounds else [0.9] * len(ratios)
-        values = of_case if run.case_id == CASE.case_id else [1.0] * len(ratios)
-        sliced.append(replace(run, slices={"latency_p50_us": tuple(100 * x for x in values)}))
-    return sliced
-
-
-TWO_KINDS = [0.9] * 26 + [3.6] * 14
-
-
-@pytest.mark.parametrize(
-    ("in_rounds", "doubt"), [(ROUNDS, "two_modes"), (3, "two_modes"), (2, None)]
-)
-def test_cycles_of_two_kinds_in_half_of_the_rounds_are_a_doubt(
-    in_rounds: int, doubt: str | None
-) -> None:
-    found = verdict_on(of_cycles(TWO_KINDS, in_rounds))
-    assert found.doubt == doubt
-    if doubt is not None:
-        assert found.reason == (
-            "two modes in loop/cork ÷ loop/nodelay: near 0.9 in 26 cycles of a round, near 3.6 in "
-            "14 cycles of a round"
-        )
-
-
-def test_a_few_slices_that_something_stopped_are_no_kind() -> None:
-    stopped = [0.9] * 34 + [20.0 * 1.6**each for each in range(6)]
-    assert verdict_on(of_cycles(stopped, ROUNDS)).verdict == "faster"
 
 
 def test_the_stalled_share_is_a_figure_of_what_is_queued_too_and_of_no_lone_case() -> None:
