@@ -135,6 +135,7 @@ WORKLOADS: Mapping[str, Workload] = {
         arrival="time_per_call",
         arrival_spent=rr.arrival_spent,
         cpu_spent=None,
+        is_closed_loop=True,
         counted=(
             "run_time_s",
             "calls_per_s",
