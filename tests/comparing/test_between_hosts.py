@@ -179,6 +179,34 @@ def test_errors_of_cases_that_ran_alone_are_none_that_they_have_in_common() -> N
         assert nodelay_in(before, after).shown == shown
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_rounds_that_count_as_0_are_not_left_out(when: str) -> None:
+    """The fastest two of eight rounds: the others are as fast as those of the other result."""
+    plan, runs = paced({"loop/nodelay": [0.0, 0.0] + [100.0] * 6, "loop/cork": [100.0] * 8})
+    clocks = {"clock_bound_ns": 1_000, "early_ns": 500}
+    early = result_of(plan, [replace(run, counters=run.counters | clocks) for run in runs])
+    late = timed(100.0, 1.0, in_turns=False)
+    found = nodelay_in(*((early, late) if when == "before" else (late, early)))
+    assert (found.shown, found.ratio) == ("cannot_say", None)
+    assert found.reason is not None
+    assert found.reason.startswith(f"{when} 2 of 8 rounds count as 0, which has no ratio")
+    zeros = found.before if when == "before" else found.after
+    assert zeros is not None
+    assert (zeros.median, zeros.low) == (0, 0)
+
+
+def test_nothing_is_compared_beside_rounds_that_count_as_0() -> None:
+    found = nodelay_in(
+        *(
+            result_of(*paced({"loop/nodelay": [us] * 8, "loop/cork": [0.0, 0.0] + [100.0] * 6}))
+            for us in (100.0, 120.0)
+        )
+    )
+    assert found.shown == "cannot_say"
+    assert found.reason is not None
+    assert "no other case of its load is known" in found.reason
+
+
 def test_nothing_is_compared_beside_latencies_that_the_clocks_do_not_know() -> None:
     before, after = (timed(each, 1.0, cork_us=4.0) for each in (100.0, 120.0))
     found = nodelay_in(before, after)

@@ -23,6 +23,7 @@ from tinygram_bench.model.errors import OutputError, UsageError
 from tinygram_bench.model.result import (
     Result,
 )
+from tinygram_bench.model.store.pages import values_of
 from tinygram_bench.model.sweep import Point, Sweep
 from tinygram_bench.schema import json_schema
 
@@ -152,8 +153,32 @@ def test_a_file_without_an_end_is_refused_before_it_fills_the_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(store, "MOST_BYTES", 4 << 20)
-    with pytest.raises(UsageError, match="/dev/zero is longer than 4 MiB, which no result file"):
+    with pytest.raises(UsageError, match="/dev/zero is longer than 4 MiB, and no result file"):
         store.load(Path("/dev/zero"))
+
+
+def test_values_of_a_file_are_limited_as_those_of_a_page_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "result.json"
+    store.save(RESULT, path)
+    count = values_of(path.read_bytes())
+    monkeypatch.setattr(store, "MOST_VALUES", count)
+    assert store.load(path) == RESULT
+    monkeypatch.setattr(store, "MOST_VALUES", count - 1)
+    with pytest.raises(UsageError, match=rf"result.json has more than {count - 1:,} values, "):
+        store.load(path)
+
+
+def test_millions_of_values_in_few_bytes_are_refused_before_they_are_decoded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every value of a file of version 1 would be decoded, whatever its name is."""
+    monkeypatch.setattr(store, "_read", lambda *_: pytest.fail("they were decoded"))
+    path = tmp_path / "hostile.json"
+    path.write_bytes(b'{"schema_version": 1, "x": [' + b"[]," * 8_000_000 + b"0]}")
+    with pytest.raises(UsageError, match=r"hostile.json has more than 16,000,000 values"):
+        store.load(path)
 
 
 def test_another_schema_version_names_both(tmp_path: Path) -> None:

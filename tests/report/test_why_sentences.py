@@ -44,6 +44,11 @@ def pair(**known: Any) -> Why:
     return Why(*cases, **(usual | evidence | known))
 
 
+def call_pair(**known: Any) -> Why:
+    case = plan_rr(RrOptions(connections=("per-caller",))).cases[0]
+    return replace(pair(**known), baseline=case, case=case)
+
+
 def test_where_there_are_several_loads_each_sentence_names_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -170,10 +175,37 @@ def test_a_call_has_parts_of_both_ends() -> None:
     call = account(
         44_000.0, 2_000.0, rest=(41_000.0, 40.0), callers_core=(900.0, 400.0), server=(20.0, 21.0)
     )
-    text = sentence(pair(arrival=call))
+    text = sentence(call_pair(arrival=call))
     assert text is not None
-    assert "waiting for the rest of a request saves 40,960 of 42,000 µs" in text
+    told = "waiting for the rest of a request saves 40,960 of 42,000 µs of time per call"
+    assert told in text
     assert "server" not in text
+
+
+def test_parts_that_miss_the_difference_by_more_than_all_of_it_are_not_told() -> None:
+    """3.63 times the difference of the parts would be "263 % unexplained"."""
+    both = account(60.0, 58.0, callers=(25.0, 20.0), server=(20.0, 17.74))
+    text = sentence(call_pair(arrival=both))
+    assert text is not None
+    assert "%" not in text
+    assert (
+        "2.00 µs of time per call less cannot be accounted for: the parts that were measured miss "
+        "it by even more;"
+    ) in text
+
+
+def test_where_no_part_is_known_to_within_the_difference_nothing_is_accounted_for() -> None:
+    busy = replace(account(60.0, 64.0), vague=frozenset({"callers_core", "server_core"}))
+    text = sentence(call_pair(arrival=busy))
+    assert text is not None
+    assert (
+        "4.00 µs of time per call more cannot be accounted for: its parts differ by more than that "
+        "from round to round;"
+    ) in text
+    # CPU time of which no part is known well enough was taken apart nevertheless.
+    told = sentence(pair(cpu=replace(account(5.0, 1.9), vague=frozenset({"writes"}))))
+    assert told is not None
+    assert "3.10 µs of CPU time a message less cannot be accounted for: its parts differ" in told
 
 
 def test_callers_that_send_alike_are_named_by_what_they_differ_in(

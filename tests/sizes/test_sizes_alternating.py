@@ -148,11 +148,15 @@ def test_what_the_kernel_counts_of_a_network_is_of_no_case(both: tuple[Done, Don
         assert run["counters"]["cpu_ns"] > 0
 
 
-def test_the_servers_cpu_time_is_known_of_a_case_that_is_alone(both: tuple[Done, Done]) -> None:
-    together, alone = both
-    assert all("server_cpu_ns" not in run["counters"] for run in together.runs)
-    for run in alone.runs:
-        assert 0 < run["counters"]["server_cpu_ns"] < 10**10
+def test_each_case_has_its_own_share_of_the_servers_cpu_time(both: tuple[Done, Done]) -> None:
+    for done in both:
+        used_ns = {key: run["counters"]["server_cpu_ns"] for key, run in runs_by_case(done).items()}
+        assert all(0 < ns < 10**10 for ns in used_ns.values())
+        none, two = (
+            sum(ns for (case_id, _), ns in used_ns.items() if f"/{trips}-round-trips/" in case_id)
+            for trips in (0, 2)
+        )
+        assert none < two, "a server that reads, compares and acknowledges messages uses more"
 
 
 def test_of_many_cycles_the_medians_of_blocks_are_kept(command: Command) -> None:

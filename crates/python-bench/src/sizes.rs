@@ -123,6 +123,7 @@ fn named(counts: Counts) -> Counters {
         ("server_refused_connections", counts.refused),
         ("server_idle_connections", counts.idle),
         ("strangers", counts.strangers),
+        ("server_cpu_ns", counts.cpu_ns),
     ]
 }
 

@@ -13,9 +13,9 @@ from tinygram_bench.statistics.workloads.loads import Load, loads_of
 
 MAX_NAMED = 3
 _ASPECTS: Mapping[str, Callable[[Load], str]] = {
-    "message_bytes": lambda load: f"messages of {_size(load.message_bytes)}",
+    "message_bytes": lambda load: f"{_nouns(load)[0]} of {_size(load.message_bytes)}",
     "link": lambda load: f"over {load.link}",
-    "producers": lambda load: _count(load.producers, "producer"),
+    "producers": lambda load: _count(load.producers, _nouns(load)[1]),
     "connections": lambda load: _count(load.connections, "connection"),
     "placement": lambda load: f"placement {load.placement}",
     "busy_thread": lambda load: "a busy thread beside" if load.busy_thread else "no busy thread",
@@ -151,6 +151,11 @@ def _title(load: Load) -> str:
         unsaid.add("direction")
     aspects = (describe(load) for name, describe in _ASPECTS.items() if name not in unsaid)
     return f"{load.workload} {', '.join((pace(load), *aspects))}"
+
+
+def _nouns(load: Load) -> tuple[str, str]:
+    """What is sent, and who hands it over."""
+    return ("requests", "caller") if load.workload == "rr" else ("messages", "producer")
 
 
 def _size(size: MessageBytes) -> str:

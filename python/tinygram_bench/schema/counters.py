@@ -241,8 +241,9 @@ _OF_RR: Mapping[str, Said] = {
     "callers_time_ns": ("ns", "of all callers together, from the start to each one's end"),
     "server_cpu_ns": (
         "ns",
-        "of CPU time of the server, during the calls; of `sizes` for all its connections, those of "
-        "the samples in no figure with them, where a case was alone with its server",
+        "of CPU time of the server, during the calls; of `sizes` for all its connections of the "
+        "case, those of the samples in no figure with them; each ends when its sample has been "
+        "compared: closing it counts as the next one's",
     ),
     "server_requests": (
         "requests",

@@ -25,7 +25,7 @@ from tests.support.plans import echo as echo_plans
 from tests.support.plans import sizes as sizes_plans
 
 from tinygram_bench.model import store
-from tinygram_bench.model.parameters import SizesParameters
+from tinygram_bench.model.parameters import FanoutParameters, SizesParameters
 from tinygram_bench.model.result import EVERY_FIGURE, Case, Figure, Result, Run, Warning
 from tinygram_bench.report.charts import charts_of
 from tinygram_bench.report.charts.chart import Chart
@@ -105,6 +105,22 @@ def test_the_curve_reaches_the_rare_percentile_that_the_summary_has() -> None:
     assert values(curve, "percentile", "time_us")[-1] == (99.99, found.median)
 
 
+def test_the_latency_of_a_publication_counts_from_when_that_was_due() -> None:
+    fanout = FanoutParameters(
+        congestion_control="cubic", timeout_ns=10**9, server="protocol", duration_ns=10**9
+    )
+    published = msgspec.structs.replace(
+        way("asyncio/nodelay", 1_000), workload="fanout", parameters=fanout
+    )
+    for case, title in (
+        (published, "Latency from the intended publication time"),
+        (way("asyncio/nodelay", 1_000), "Latency from the intended send time"),
+    ):
+        runs = [paced_run(case, number, 10) for number in range(ROUNDS)]
+        result = result_of(plan_of([case], runs), runs)
+        assert chart(result, "latency-percentiles").title == title
+
+
 def test_the_highest_rate_that_a_way_kept_up_with_is_marked() -> None:
     result = paced(1_000, 10_000, 100_000, 1_000_000)
     runs = [
@@ -159,6 +175,23 @@ def test_each_load_has_its_own_chart_of_rates() -> None:
         ("latency-against-rate-median-1", "over lan"): [(1_000, 10), (2_000, 20)],
         ("latency-against-rate-median-2", "over wan"): [(1_000, 300), (2_000, 400)],
     }
+
+
+def test_charts_of_calls_against_rate_have_the_words_of_calls() -> None:
+    options = RrOptions(
+        rounds=ROUNDS,
+        connections=("9", "100"),
+        runtimes=("native",),
+        sends_per_request=(1,),
+        rates_per_s=(1_000.0, 2_000.0),
+    )
+    charts = charts_of(called.measured(plan_rr(options)))
+    assert [
+        (each.name, each.title, each.where) for each in charts if "against-rate-p99" in each.name
+    ] == [
+        ("call-against-rate-p99-1", "Call time against rate: p99", "9 callers, 9 connections"),
+        ("call-against-rate-p99-2", "Call time against rate: p99", "100 callers, 100 connections"),
+    ]
 
 
 def test_no_rate_above_one_at_which_all_runs_failed_is_sustained() -> None:

@@ -202,6 +202,7 @@ def test_cases_at_rates_are_loads_of_their_own() -> None:
     assert plan.cases[0].case_id.endswith("/1000-per-s-poisson")
     assert plan.cases[2].case_id.endswith("/2500.5-per-s-poisson")
     assert load_name(plan.cases[0]) == "rr 1,000/s"
+    assert load_name(plan.cases[2]) == "rr 2,500.5/s"
     assert Load.of(plan.cases[0]).compared_figures[0] == "call_p50_us"
     # Twenty calls of the slower rate take 20 ms, and no slice is shorter than that.
     assert [RrParameters.of(case).slice_ns for case in plan.cases] == [20 * MS] * 4

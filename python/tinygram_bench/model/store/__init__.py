@@ -27,7 +27,14 @@ from tinygram_bench.model.plain_text import as_utf8
 from tinygram_bench.model.result import SCHEMA_VERSION, Named, Result
 from tinygram_bench.model.store.earlier_versions import from_version_1
 from tinygram_bench.model.store.file_lock import FileLock
-from tinygram_bench.model.store.pages import MOST_BYTES, TooLargeError, is_page, results_in
+from tinygram_bench.model.store.pages import (
+    MOST_BYTES,
+    MOST_VALUES,
+    TooLargeError,
+    is_page,
+    results_in,
+    values_of,
+)
 
 RESULTS_DIRECTORY = Path("results")
 """The default directory of results; the only one that is created unasked."""
@@ -227,6 +234,8 @@ def load_all(path: Path) -> tuple[Named, ...]:
     if not document.strip():
         raise UsageError(f"{path} is not a result file of tinygram: it is empty")
     if not is_page(document):
+        if values_of(document) > MOST_VALUES:
+            raise _too_large(path, f"has more than {MOST_VALUES:,} values")
         return (Named(as_utf8(path.stem), _read(document, str(path))),)
     try:
         found = tuple(
@@ -257,11 +266,14 @@ def _content(path: Path) -> bytes:
             f"{RESULTS_DIRECTORY}/"
         ) from error
     if len(document) > MOST_BYTES:
-        raise UsageError(
-            f"{path} is longer than {MOST_BYTES >> 20} MiB, which no result file of tinygram is: "
-            f"name one, e.g. in {RESULTS_DIRECTORY}/"
-        )
+        raise _too_large(path, f"is longer than {MOST_BYTES >> 20} MiB")
     return bytes(document)
+
+
+def _too_large(path: Path, how: str) -> UsageError:
+    return UsageError(
+        f"{path} {how}, and no result file of tinygram is so large: name one, e.g. in {RESULTS_DIRECTORY}/"
+    )
 
 
 def _read(document: bytes, where: str) -> Result:

@@ -23,9 +23,9 @@ MOST_BYTES = 256 << 20
 """The greatest length of a result file, and of what all results of a page together unpack to:
 nobody has measured more."""
 MOST_VALUES = 16_000_000
-"""The most values of all results of a page together. A value is 17 bytes of a result that was
-measured, so that MOST_BYTES come first; a page made by hand could have one in 2 bytes, and each
-takes up to 100 bytes of memory."""
+"""The most values of a result file, and of all results of a page together. A value is 17 bytes of a
+result that was measured, so that MOST_BYTES come first; a file made by hand could have one in 2
+bytes, and each takes up to 100 bytes of memory."""
 _MOST_WORKING_BYTES = 64 << 20
 """The most memory that unpacking may take beside: what `element_of` packs needs 9 MiB."""
 
@@ -58,17 +58,17 @@ def results_in(page: bytes) -> Iterator[tuple[str, bytes]]:
     for found in _ELEMENT.finditer(page):
         document = _unpacked(found[2], bytes_left)
         # What is in columns is counted before they are decoded, and then once more in rows.
-        if _values_of(document) > values_left:
+        if values_of(document) > values_left:
             raise _too_large()
         document = _in_rows(document, bytes_left)
         bytes_left -= len(document)
-        values_left -= _values_of(document)
+        values_left -= values_of(document)
         if bytes_left < 0 or values_left < 0:
             raise _too_large()
         yield html.unescape(found[1].decode("utf-8", "replace")), document
 
 
-def _values_of(document: bytes) -> int:
+def values_of(document: bytes) -> int:
     """How many values a document has, or a few more: each but the first follows one of these."""
     return sum(map(document.count, (b"[", b"{", b",")))
 

@@ -45,9 +45,11 @@ PERCENTILES = (0, 25, 50, 75, 90, 95, 97.5, 99, 99.5, 99.75, 99.9, 99.95, 99.975
 COLUMNS = {"way": "way", "percentile": "percentile", "time_us": "µs", **BARRED}
 _TITLES = {
     "latency": "Latency from the intended send time",
+    "fanout": "Latency from the intended publication time",
     "call": "Time of a call",
     "round_trip": "Round trip",
 }
+"""The titles of times, and of a workload's where it has a title of its own."""
 _TITLES_AT_A_RATE = {
     "call": "Time of a call from when it was due",
     "round_trip": "Round trip from when the message was due",
@@ -69,7 +71,8 @@ def percentile_charts(result: Result) -> Iterator[Chart]:
     """A chart for each load that has latencies, calls or round trips."""
     series, runs = series_of(result), good_runs(result)
     for at, field in enumerate(fields_of(result)):
-        time = WORKLOADS[field.entrants[0].case.workload].time
+        workload = field.entrants[0].case.workload
+        time = WORKLOADS[workload].time
         rows = tuple(
             row
             for each in field.entrants
@@ -79,8 +82,9 @@ def percentile_charts(result: Result) -> Iterator[Chart]:
             chosen = series_in(field, series)
             name = named(f"{time.replace('_', '-')}-percentiles", at, field)
             has_rate = field.entrants[0].case.rate_per_s is not None
-            title = _TITLES_AT_A_RATE.get(time) if has_rate else None
-            found = _chart(name, title or _TITLES[time], _TEXT, rows, chosen)
+            title = _TITLES.get(workload, _TITLES[time])
+            title = _TITLES_AT_A_RATE.get(time, title) if has_rate else title
+            found = _chart(name, title, _TEXT, rows, chosen)
             yield replace(found, where=field.title)
 
 

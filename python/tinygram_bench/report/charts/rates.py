@@ -76,7 +76,8 @@ def rate_charts(result: Result) -> Iterator[Chart]:
             rows = tuple(row for way in ways for row in _rows(way, figure, failed_at, behind))
             if len({row["rate_per_s"] for row in rows}) > 1:
                 shown = dict.fromkeys(str(row["way"]) for row in rows)
-                name = f"latency-against-rate-{said.replace('.', '-')}" + (
+                time = WORKLOADS[load.workload].time.replace("_", "-")
+                name = f"{time}-against-rate-{said.replace('.', '-')}" + (
                     f"-{at + 1}" if len(loads) > 1 else ""
                 )
                 chosen = tuple(series[label] for label in shown)

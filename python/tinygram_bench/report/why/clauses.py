@@ -67,7 +67,7 @@ def cpu_clause(why: Why) -> str | None:
     """`39 times fewer writes save 2.9 of 3.1 µs of CPU time a message; unexplained 0.1 µs (3 %)`"""
     if why.cpu is None:
         return None
-    if not why.cpu.parts:
+    if not why.cpu.parts and not why.cpu.vague:
         us = why.cpu.difference.median
         return (
             f"{_WHOSE_CPU[why.case.workload]} takes {number(abs(us))} µs of CPU time a {_unit(why)}"
@@ -88,7 +88,7 @@ def cpu_clause(why: Why) -> str | None:
 
 def arrival_clause(why: Why) -> str | None:
     """`holding costs 23 of 25 µs of mean latency`, with waits in the kernel where known."""
-    if why.arrival is None or not why.arrival.parts:
+    if why.arrival is None:
         return None
     figure = in_words(WORKLOADS[why.case.workload].arrival)
     return _accounted(why.arrival, _OF_ARRIVAL, f"of {figure}")
@@ -153,7 +153,8 @@ def _differ(first: float, second: float, least: float = 0.0) -> bool:
 def _accounted(account: Account, subjects: Mapping[str, _Subject], what: str) -> str | None:
     """The parts, the largest first; the first one along the whole difference names the whole.
 
-    None where no part is worth a word.
+    None where no part is worth a word. Parts that miss the difference by more than all of it say
+    nothing of it, and are not told.
     """
     whole = account.difference.median
     parts = sorted(
@@ -162,7 +163,9 @@ def _accounted(account: Account, subjects: Mapping[str, _Subject], what: str) ->
     )
     named = [part for part in parts if abs(part[0]) >= _LEAST_SHARE * abs(whole)]
     if not named:
-        return None
+        return _unaccounted(account, what) if account.vague else None
+    if not account.is_accounted_for:
+        return _unaccounted(account, what)
     along = [part for part in named if part[0] * whole > 0]
     against = [part for part in named if part[0] * whole <= 0]
     said = []
@@ -181,6 +184,18 @@ def _accounted(account: Account, subjects: Mapping[str, _Subject], what: str) ->
     noise = "" if account.is_rest_shown or account.explained_share >= _MOST_PARTS else _WITHIN_NOISE
     said.append(f"{left} ({share}) unexplained{noise}")
     return ", ".join(said)
+
+
+def _unaccounted(account: Account, what: str) -> str:
+    """`1.20 µs of time per call more cannot be accounted for`, and why."""
+    whole = account.difference.median
+    reason = (
+        "its parts differ by more than that from round to round"
+        if account.vague or not account.is_rest_shown
+        else "the parts that were measured miss it by even more"
+    )
+    more = "less" if whole < 0 else "more"
+    return f"{number(abs(whole))} µs {what} {more} cannot be accounted for: {reason}"
 
 
 def _writes(why: Why) -> _Subject:

@@ -13,7 +13,8 @@ the relative one where the others did not change and drift met all alike, the ot
 was no drift. The interval of a latency between two hosts also holds what the clocks may be wrong by
 in each result, in the case's own latency and in those of the others. Cases that took turns have the
 same error, which is a larger share of a shorter latency; those that were alone have each its own.
-Where that alone hides a change, it cannot be said.
+Where that alone hides a change, it cannot be said. A value that counts as 0 has no logarithm, and
+to leave its round out would be to choose by the outcome: where there is one, no ratio is told.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ _LEAST_SPREAD = 1e-4
 """The precision of the rounds' values, as a share: clocks and counters are whole numbers."""
 
 Logs = Mapping[int, float]
+"""Round → the logarithm of its value; −∞ where that counts as 0."""
 _Samples = tuple[Mapping[str, Sample], Mapping[str, Sample]]
 """Before and after: case_id → the case's runs."""
 _Summaries = Mapping[str, Summary]
@@ -74,8 +76,10 @@ class _Sides(Struct, frozen=True):
     beside: tuple[_Factors, _Factors] = (_SURE, _SURE)
 
     @property
-    def has_enough(self) -> bool:
-        return min(len(self.before), len(self.after)) >= MIN_PAIRED_ROUNDS
+    def has_ratio(self) -> bool:
+        """Whether each has rounds enough, and all of them have logarithms."""
+        sides = self.before, self.after
+        return all(len(each) >= MIN_PAIRED_ROUNDS and not _nothing(each) for each in sides)
 
     @property
     def bounds_us(self) -> tuple[float, float]:
@@ -113,7 +117,7 @@ def time_changes(before: Result, after: Result, cases: Sequence[Case]) -> tuple[
         for others in [_unbarred(summaries, alike, case, figure)]
         for own in [_sides(samples, case, figure)]
     ]
-    count = sum(own.has_enough for _, _, own, _ in asked)
+    count = sum(own.has_ratio for _, _, own, _ in asked)
     return tuple(
         _change(case, figure, own, others, FAMILY_MISSED / max(count, 1), summaries)
         for case, figure, own, others in asked
@@ -134,7 +138,13 @@ def _clocks(sample: Sample, figure: str) -> Figures:
 
 
 def _logs(sample: Sample, figure: str) -> Logs:
-    return {number: log(each) for number, each in sample.values(figure).items() if each > 0}
+    values = sample.values(figure)
+    return {number: log(each) if each > 0 else -inf for number, each in values.items()}
+
+
+def _nothing(logs: Logs) -> int:
+    """How many values count as 0: messages seemed to come before they were sent, for example."""
+    return sum(each == -inf for each in logs.values())
 
 
 def _unbarred(
@@ -154,9 +164,9 @@ def _mean_of(
     """The mean of the other cases; None where both results know none of them well enough."""
     found = [(other, _sides(samples, other, figure)) for other in others]
     known = [
-        (other, each) for other, each in found if each.has_enough and not any(each.unknown(figure))
+        (other, each) for other, each in found if each.has_ratio and not any(each.unknown(figure))
     ]
-    if not known or not own.has_enough:
+    if not known or not own.has_ratio:
         return None
     before, after = (
         _mean_factors(
@@ -218,12 +228,12 @@ def _change(
     summaries: tuple[_Summaries, _Summaries],
 ) -> Change:
     ratio, reason = None, _doubt(case, figure, own, summaries)
-    if own.has_enough:
+    if own.has_ratio:
         alone = _interval(own, missed)
         before, after = map(_factors, own.middles_us, own.bounds_us)
         ratio = _widened(alone, before, after)
         relative = None if others is None else _Sides(*_relative(own, others))
-        if others is not None and relative is not None and relative.has_enough:
+        if others is not None and relative is not None and relative.has_ratio:
             beside = _interval(relative, missed)
             alone = _enclosing(alone, beside)
             ratio = _enclosing(ratio, _widened(beside, *others.beside))
@@ -299,6 +309,11 @@ def _doubt(
             return f"{name} there is no {in_words(figure)}: not known, or too few samples"
         if len(logs) < MIN_PAIRED_ROUNDS:
             return f"{name} there are {len(logs)} rounds, and {MIN_PAIRED_ROUNDS} are needed"
+        if nothing := _nothing(logs):
+            return (
+                f"{name} {nothing} of {len(logs)} rounds count as 0, which has no ratio to any "
+                "other time, and to compare the others would be to choose by the outcome"
+            )
         message = _barring(of_cases, case, figure)
         if message is not None:
             return f"{name}: {message}"

@@ -59,14 +59,17 @@ def cpu_of_a_message(_case: Case, run: Run) -> Spent | None:
 
 
 def mean_time(run: Run, histogram: str, parts_us: Mapping[str, float]) -> Spent | None:
-    """The mean time of a histogram, which has these parts; None where it was not measured.
-
-    Waiting in the kernel is known where its queues were sampled (`--probe`), by Little's law: bytes
-    that wait ÷ bytes per second.
-    """
+    """The mean time of a histogram, which has these parts; None where it was not measured."""
     total = mean_of(run, histogram)
-    if total is None:
-        return None
+    return None if total is None else time_spent(run, total.us, parts_us)
+
+
+def time_spent(run: Run, total_us: float, parts_us: Mapping[str, float]) -> Spent:
+    """A time that has these parts, and waiting in the kernel.
+
+    That is known where the kernel's queues were sampled (`--probe`), by Little's law: bytes that
+    wait ÷ bytes per second.
+    """
     waits_us = {
         part: waited_us
         for part, column, rate in (
@@ -76,7 +79,7 @@ def mean_time(run: Run, histogram: str, parts_us: Mapping[str, float]) -> Spent 
         if (waited_us := _waited_us(run, column, rate)) is not None
         and not parts_us.keys() & _INSTEAD[part]
     }
-    return Spent(total.us, {**parts_us, **waits_us})
+    return Spent(total_us, {**parts_us, **waits_us})
 
 
 def quotients_us(run: Run, parts: Mapping[str, tuple[str, str]]) -> dict[str, float]:

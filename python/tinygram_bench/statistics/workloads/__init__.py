@@ -39,8 +39,8 @@ class Workload(Struct, frozen=True):
     and `unit_of_the_kernel` that of what the kernel counted, where that is more. `time`: the
     histogram of what one unit takes; a flat-out stream has no such time, and the histogram is
     empty.
-    Accounts: `arrival_spent` takes the figure `arrival` apart, and `cpu_spent` the CPU time of one
-    unit, where that is no part of `arrival`.
+    Accounts: `arrival_spent` takes `arrival` apart, which is a figure, or named like one, and
+    `cpu_spent` the CPU time of one unit, where that is no part of `arrival`.
     `name_beside`: what a case is called beside another one, where that is not its way.
     """
 
@@ -132,9 +132,10 @@ WORKLOADS: Mapping[str, Workload] = {
             "start_delay": ("p50", "p99"),
         },
         time="call",
-        arrival="call_mean_us",
+        arrival="time_per_call",
         arrival_spent=rr.arrival_spent,
         cpu_spent=None,
+        is_closed_loop=True,
         counted=(
             "run_time_s",
             "calls_per_s",

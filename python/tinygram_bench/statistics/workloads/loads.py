@@ -178,7 +178,7 @@ def load_name(case: Case) -> str:
     """`stream 10,000/s`, `stream flat out in reverse`, `fanout 100/s`, `rr 1,000/s`, `echo`."""
     if case.rate_per_s is None and case.workload not in ("stream", "fanout"):
         return case.workload
-    rate = "flat out" if case.rate_per_s is None else f"{case.rate_per_s:,.0f}/s"
+    rate = "flat out" if case.rate_per_s is None else f"{case.rate_per_s:,.10g}/s"
     load = Load.of(case)
     direction = " in reverse" if load.direction == "reverse" else ""
     if load.bidirectional:

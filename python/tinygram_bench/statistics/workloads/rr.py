@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from tinygram_bench.model.parameters import RrParameters
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.model.strategies import IO_URING
-from tinygram_bench.statistics.figures.spent import Spent, mean_of, mean_time, quotients_us
+from tinygram_bench.statistics.figures.spent import (
+    Spent,
+    mean_of,
+    mean_time,
+    quotients_us,
+    time_spent,
+)
 
 BASELINE = "nagle"
 _BASELINES = (BASELINE, "nodelay")
@@ -84,12 +90,19 @@ def name_beside(case: Case, other: Case) -> str | None:
 
 
 def arrival_spent(_case: Case, run: Run) -> Spent | None:
-    """The mean call, and those of its parts that were counted.
+    """The time per call, and those of its parts that were counted.
+
+    Without a rate it is what a caller had for each of its calls, from the start to its last reply:
+    the parts are counted from the start, too, with the calls that are not measured, connecting, and
+    waking up for a slice. At a rate a caller also waits until calls are due; there it is the mean
+    call, from when it was due.
 
     `rest`: from the first part of a request to its last, at the server: a write that waits for an
     acknowledgement of the one before is in it. `start_delay`: at a rate, from when a call was due
     until its caller began it. `callers`, `server`: CPU time. `callers_core`,
-    `server_core`: the time that they could have run and had no core, from their wake-up on.
+    `server_core`: the time that they could have run and had no core, from their wake-up on. What
+    one end computes while the other one does, or while the server waits for the rest of a request,
+    is in two parts.
     """
     delay = mean_of(run, "start_delay")
     parts = {
@@ -102,5 +115,21 @@ def arrival_spent(_case: Case, run: Run) -> Spent | None:
     if delay is not None:
         # A caller that wakes up for a call that is due waits for its core in this time.
         del parts["callers_core"]
-    found = {} if delay is None else {"start_delay": delay.us}
-    return mean_time(run, "call", found | quotients_us(run, parts))
+    found = quotients_us(replace(run, counters=_without_rests(run.counters)), parts)
+    if delay is not None:
+        return mean_time(run, "call", {"start_delay": delay.us} | found)
+    total = quotients_us(run, {"total": ("callers_time_ns", "calls")})
+    return time_spent(run, total["total"], found) if total else None
+
+
+def _without_rests(counters: Mapping[str, int | None]) -> dict[str, int | None]:
+    """The counters, with the CPU time of slices alone where that between them is known."""
+    found = dict(counters)
+    for name, of_rests in (
+        ("cpu_ns", "resting_cpu_ns"),
+        ("server_cpu_ns", "other_resting_cpu_ns"),
+    ):
+        used_ns, rested_ns = counters.get(name), counters.get(of_rests)
+        if used_ns is not None and rested_ns is not None:
+            found[name] = max(0, used_ns - rested_ns)
+    return found

@@ -103,8 +103,8 @@ def arrival_spent(case: Case, run: Run) -> Spent | None:
 def cpu_spent(_case: Case, run: Run) -> Spent | None:
     """The CPU time of a sample, and whose it is; the client's alone has no parts.
 
-    The server's is known where a case was alone with it. It is that of a connection, among which
-    are those of the samples that are in no figure.
+    The server's is known where it is ours. It is that of a connection, among which are those of the
+    samples that are in no figure.
     """
     client = quotients_us(run, {"client": ("cpu_ns", "samples")})
     if not client:

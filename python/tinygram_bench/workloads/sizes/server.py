@@ -1,13 +1,10 @@
 """The far end, `tg-server`: it listens, tells its ports, answers until told to end, and counts.
 
 For each `ServerOrder` (order.py) it announces a port for each case, takes an `End`, and answers the
-counters of each port. Every byte is compared. With one port it also counts its CPU time, which it
-cannot tell apart by ports.
+counters of each port, its CPU time among them. Every byte is compared.
 """
 
 from __future__ import annotations
-
-import time
 
 from tinygram_bench import _native
 from tinygram_bench.processes.orders import End, Orders, carry_out
@@ -39,9 +36,6 @@ def _serve(order: ServerOrder, orders: Orders) -> None:
     )
     for port in server.ports:
         orders.announce(port)
-    before_ns = time.thread_time_ns()
     server.serve(stop_fd=orders.fileno())
-    used_ns = time.thread_time_ns() - before_ns
     if orders.hear(End) is not None:
-        used = {"server_cpu_ns": used_ns} if order.ports == 1 else {}
-        orders.say([dict(counters) | used for counters in server.counters_by_port()])
+        orders.say([dict(counters) for counters in server.counters_by_port()])

@@ -3,6 +3,7 @@
 use super::{SEED, asking, options};
 use crate::{
     messages::{Setup, WireError},
+    process::thread_cpu_ns,
     sizes::{
         client::{Client, Measured},
         faults::{Fault, SampleError},
@@ -20,11 +21,12 @@ use std::{
 
 const ORDER: u64 = 3;
 
-/// A server with so many ports, and what it counted of each once it is told to end.
+/// A server with so many ports; once it is told to end, what it counted of each, and the CPU time of its
+/// thread.
 struct Serving {
     ports: Vec<u16>,
     stop: UnixStream,
-    thread: JoinHandle<Vec<Counts>>,
+    thread: JoinHandle<(Vec<Counts>, u64)>,
 }
 
 impl Serving {
@@ -37,12 +39,12 @@ impl Serving {
             stop,
             thread: thread::spawn(move || {
                 server.serve(u64::MAX, Some(stopped.as_raw_fd())).unwrap();
-                server.counts().to_vec()
+                (server.counts().to_vec(), thread_cpu_ns())
             }),
         }
     }
 
-    fn end(mut self) -> Vec<Counts> {
+    fn end(mut self) -> (Vec<Counts>, u64) {
         self.stop.write_all(b"x").unwrap();
         self.thread.join().unwrap()
     }
@@ -59,7 +61,7 @@ fn each_case_has_its_samples_and_each_port_its_counts() {
     let cases = cells.iter().zip(&serving.ports);
     let cases = cases.map(|(&(length, count), &port)| asking(port, length, count));
     let found = alternated(cases.collect(), 20);
-    let counts = serving.end();
+    let (counts, _) = serving.end();
     for ((length, count), (found, counts)) in cells.iter().zip(found.into_iter().zip(counts)) {
         let found = found.unwrap();
         assert_eq!((found.total.count(), found.first_total.count()), (20, 2));
@@ -75,6 +77,23 @@ fn each_case_has_its_samples_and_each_port_its_counts() {
         );
         assert_eq!((counts.refused, counts.idle, counts.strangers), (0, 0, 0));
     }
+}
+
+#[test]
+fn each_port_has_its_share_of_the_thread_s_cpu_time() {
+    let cells = [(1, 0), (100_000, 2)];
+    let serving = Serving::begin(cells.len());
+    let cases = cells.iter().zip(&serving.ports);
+    let cases = cases.map(|(&(length, count), &port)| asking(port, length, count));
+    for found in alternated(cases.collect(), 50) {
+        found.unwrap();
+    }
+    let (counts, used_ns) = serving.end();
+    let shares_ns: Vec<u64> = counts.iter().map(|each| each.cpu_ns).collect();
+    assert!(shares_ns.iter().sum::<u64>() <= used_ns);
+    assert!(shares_ns[0] > 0);
+    // To read and compare 200 kB takes several times what a connection takes.
+    assert!(shares_ns[1] > shares_ns[0], "{shares_ns:?}");
 }
 
 #[test]

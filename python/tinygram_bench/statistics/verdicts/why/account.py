@@ -19,12 +19,18 @@ class Part(Struct, frozen=True):
     case_us: float
     difference: Figure
 
+    @property
+    def width_us(self) -> float:
+        """How far the ends of the difference's interval are apart."""
+        return self.difference.high - self.difference.low
+
 
 class Account(Struct, frozen=True):
     """Case − baseline, in µs per message, call or sample, from the rounds that both have.
 
-    `baseline_us` and `case_us`: the medians of these rounds, in all. `unexplained`: what the parts
-    leave over; its median and those of the parts add up to the difference's.
+    `baseline_us` and `case_us`: the medians of these rounds, in all. `vague`: parts whose interval
+    is wider than the difference, which are not told. `unexplained`: what the other parts leave
+    over; its median and those of the parts add up to the difference's.
     """
 
     baseline_us: float
@@ -32,11 +38,17 @@ class Account(Struct, frozen=True):
     difference: Figure
     parts: Mapping[str, Part]
     unexplained: Figure
+    vague: frozenset[str] = frozenset()
 
     @property
     def explained_share(self) -> float:
         """1 where the parts add up to the difference, 0 where they miss it by all of it or more."""
         return max(0.0, 1 - abs(self.unexplained.median / self.difference.median))
+
+    @property
+    def is_accounted_for(self) -> bool:
+        """Whether the parts miss the difference by no more than all of it: they say nothing then."""
+        return abs(self.unexplained.median) <= abs(self.difference.median)
 
     @property
     def is_rest_shown(self) -> bool:
@@ -49,7 +61,7 @@ def account(
 ) -> Account | None:
     """The account of two cases, each given as round → what its run spent.
 
-    It has the parts that every run has. None where no round has both, or where the interval of the
+    It has the parts that every run has, and that the rounds know well enough. None where no round has both, or where the interval of the
     difference encloses 0. `looks`: at how many looks the plan may end.
     """
     rounds = [number for number in case if number in baseline]
@@ -60,12 +72,15 @@ def account(
     difference = figure_of(differences, looks)
     if difference.low <= 0 <= difference.high:
         return None
-    parts = {
+    found = {
         name: _part(
             [(before.parts_us[name], after.parts_us[name]) for before, after in pairs], looks
         )
         for name in pairs[0][0].parts_us
         if all(name in each.parts_us for pair in pairs for each in pair)
+    }
+    parts = {
+        name: part for name, part in found.items() if part.width_us <= abs(difference.median)
     }
     rest = figure_of(
         [
@@ -82,6 +97,7 @@ def account(
         parts=parts,
         # Medians do not add up by themselves: the rest is what is left of them.
         unexplained=Figure(left, min(left, rest.low), max(left, rest.high)),
+        vague=frozenset(found.keys() - parts.keys()),
     )
 
 
