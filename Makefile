@@ -55,15 +55,20 @@ fuzz: $(STAMPS)/dev ## give parsers of what others send anything, for FUZZ_SECON
 .PHONY: checks
 checks: lint stubtest doc cargo-build models doc-tests ## what `make test` does beside the Python tests; the only tests in it are loom's and the crates' examples
 
+# The fuzz targets are a workspace of their own. CI only checks that they compile, for to run them takes minutes.
+FUZZ := --manifest-path fuzz/Cargo.toml
+
 .PHONY: lint
 lint: $(STAMPS)/dev types ## check formatting, lints, types and the architecture's import rules
 	@scripts/check-tools lint
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(CARGO) fmt --check
+	$(CARGO) fmt --check $(FUZZ)
 	$(CARGO) clippy --quiet --workspace --all-targets --locked -- -D warnings
 	@# The library's crates alone, as Rust programs have them: the bench's could switch on more features.
 	$(CARGO) clippy --quiet -p tinygram-core -p tinygram-net --lib --examples --locked -- -D warnings
+	$(CARGO) clippy --quiet $(FUZZ) --no-default-features --locked --target-dir target -- -D warnings
 	$(BIN)/lint-imports --no-cache
 
 .PHONY: types
@@ -147,6 +152,7 @@ format: $(STAMPS)/dev ## put all code into its canonical form
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 	$(CARGO) fmt
+	$(CARGO) fmt $(FUZZ)
 
 # The scripts of benches/ are modules of the folders there.
 IN_BENCHES := PYTHONPATH=benches $(BIN)/python -m

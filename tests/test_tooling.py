@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -241,3 +242,22 @@ def test_every_script_that_the_makefile_measures_with_exists() -> None:
     for module in named:
         path = ROOT / "benches" / module.replace(".", "/")
         assert path.with_suffix(".py").exists() or (path / "__main__.py").exists(), module
+
+
+def locked(path: Path) -> dict[str, set[str]]:
+    """The versions of each package in a Cargo.lock."""
+    versions: dict[str, set[str]] = {}
+    for package in tomllib.loads(path.read_text())["package"]:
+        versions.setdefault(package["name"], set()).add(package["version"])
+    return versions
+
+
+def test_fuzz_targets_are_built_with_the_versions_that_the_crates_have() -> None:
+    """Otherwise another parser than ours is given anything, or Rust 1.85 cannot compile it."""
+    ours = locked(ROOT / "Cargo.lock")
+    others = {
+        name: versions
+        for name, versions in locked(ROOT / "fuzz" / "Cargo.lock").items()
+        if not versions <= ours.get(name, versions)
+    }
+    assert others == {}, "cargo update --manifest-path fuzz/Cargo.toml NAME --precise VERSION"

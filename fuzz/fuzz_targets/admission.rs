@@ -12,7 +12,11 @@ use tinygram_load::socket::admission::{Admission, TOKEN_BYTES};
 
 fuzz_target!(|input: ([u8; TOKEN_BYTES], bool, Vec<u8>)| {
     let (token, begins_with_it, rest) = input;
-    let mut sent = if begins_with_it { token.to_vec() } else { vec![] };
+    let mut sent = if begins_with_it {
+        token.to_vec()
+    } else {
+        vec![]
+    };
     sent.extend(&rest[..rest.len().min(1 << 10)]);
     let (mut near, mut far) = UnixStream::pair().unwrap();
     near.write_all(&sent).unwrap();

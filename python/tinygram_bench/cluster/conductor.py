@@ -112,7 +112,7 @@ class Conductor(Struct):
                 each: BeginOrder(
                     tuple(self._own(each, case) for case in cases),
                     round,
-                    tuple(offered.get(self.generators[each].server, ())),
+                    tuple(offered.get(each, ())),
                 )
                 for each in asked
             },
@@ -124,7 +124,8 @@ class Conductor(Struct):
             return self._merged(cases, round, {}, {})
         if self.under_test is not None:
             self.under_test.rest(self._replied_bytes(cases, warm))
-        starts = self._starts(warm)
+        lead_s = _LEAD_S + _LEAD_OF_A_HOST_S * len(warm)
+        starts = self._by_generator(self.servers.starts(lead_s), warm)
         found = self._asked(
             "measure", {each: start.at_ns for each, start in starts.items()}, Measured
         )
@@ -132,25 +133,19 @@ class Conductor(Struct):
         bounds = {each: starts[each].bound_ns for each in found}
         return self._merged(cases, round, found, bounds, counted)
 
-    def _offered(self, cases: Sequence[Case], round: int) -> dict[str, Sequence[Offered]]:
-        """The servers under test on each host; generators whose host is lost are left out."""
+    def _offered(self, cases: Sequence[Case], round: int) -> dict[int, Sequence[Offered]]:
+        """Each generator's servers under test; generators whose server is lost are left out."""
         if self.under_test is None:
             return {}
+        present = self._present()
         of_hosts: dict[str, list[int]] = {}
-        for each in self._present():
+        for each in present:
             of_hosts.setdefault(self.generators[each].server, []).append(each)
         together = {
             host: [of_all(case, [self._own(each, case) for each in numbers]) for case in cases]
             for host, numbers in of_hosts.items()
         }
-        offered: dict[str, Sequence[Offered]] = {}
-        for host, found in self.under_test.offer(together, round).items():
-            if isinstance(found, Lost):
-                for each in of_hosts[host]:
-                    self._leave_out(each, f"its server {host} is lost: {found.why}")
-            else:
-                offered[host] = found
-        return offered
+        return self._by_generator(self.under_test.offer(together, round), present)
 
     def _replied_bytes(
         self,
@@ -191,19 +186,19 @@ class Conductor(Struct):
             counted.append(known if whole and len(known) == len(of_case) and not failed else [])
         return counted
 
-    def _starts(self, warm: Iterable[int]) -> dict[int, Moment]:
-        """The common start of each generator; generators whose server is lost are left out."""
-        numbers = list(warm)
-        found = self.servers.starts(_LEAD_S + _LEAD_OF_A_HOST_S * len(numbers))
-        starts: dict[int, Moment] = {}
+    def _by_generator(
+        self, answers: Mapping[str, T | Lost], numbers: Iterable[int]
+    ) -> dict[int, T]:
+        """What each generator's server answered; generators whose server is lost are left out."""
+        kept: dict[int, T] = {}
         for number in numbers:
             server = self.generators[number].server
-            start = found[server]
-            if isinstance(start, Lost):
-                self._leave_out(number, f"its server {server} is lost: {start.why}")
+            answer = answers[server]
+            if isinstance(answer, Lost):
+                self._leave_out(number, f"its server {server} is lost: {answer.why}")
             else:
-                starts[number] = start
-        return starts
+                kept[number] = answer
+        return kept
 
     def _merged(
         self,
