@@ -124,11 +124,15 @@ def established(transport: Any) -> Any:
     That is `transport` itself where its TLS is not as this module knows it, and stays as it is.
     """
     tls = getattr(transport, "_ssl_protocol", None)
-    if type(tls) is not SSLProtocol or not all(hasattr(tls, name) for name in _KNOWN):
-        return transport
-    encryption: Any = tls._sslobj
-    # A program's own class of it may have methods of its own.
-    if type(encryption) is not ssl.SSLObject or not hasattr(encryption, "_sslobj"):
+    if not _is_known(tls):
         return transport
     tls.__class__ = EstablishedTls
     return tls
+
+
+def _is_known(tls: Any) -> bool:
+    if type(tls) is not SSLProtocol or not all(hasattr(tls, name) for name in _KNOWN):
+        return False
+    # A program's own class of what encrypts may have methods of its own.
+    encryption = getattr(tls, "_sslobj", None)
+    return type(encryption) is ssl.SSLObject and hasattr(encryption, "_sslobj")
