@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinygram import _native
 from tinygram.aio.end_of_tls import hand_over_before_end
+from tinygram.aio.established_tls import established
 from tinygram.aio.water_marks import water_marks
 from tinygram.sockets import set_nodelay
 from tinygram.stats import Stats, stats_of
@@ -101,7 +102,7 @@ class Transport(asyncio.Transport):
             settings.knobs,
             fd,
             ticker,
-            inner,
+            established(inner) if is_tls else inner,
             self,
             # Closing a uvloop closes descriptors, whose numbers may soon be those of other files.
             None if is_asyncio else loop,
