@@ -272,7 +272,8 @@ def _content(path: Path) -> bytes:
 
 def _too_large(path: Path, how: str) -> UsageError:
     return UsageError(
-        f"{path} {how}, and no result file of tinygram is so large: name one, e.g. in {RESULTS_DIRECTORY}/"
+        f"{path} {how}, and no result file of tinygram is so large: name one, e.g. in "
+        f"{RESULTS_DIRECTORY}/"
     )
 
 

@@ -47,7 +47,7 @@ class Account(Struct, frozen=True):
 
     @property
     def is_accounted_for(self) -> bool:
-        """Whether the parts miss the difference by no more than all of it: they say nothing then."""
+        """Whether the parts explain any of it: they miss the difference by at most all of it."""
         return abs(self.unexplained.median) <= abs(self.difference.median)
 
     @property
@@ -61,8 +61,9 @@ def account(
 ) -> Account | None:
     """The account of two cases, each given as round → what its run spent.
 
-    It has the parts that every run has, and that the rounds know well enough. None where no round has both, or where the interval of the
-    difference encloses 0. `looks`: at how many looks the plan may end.
+    It has the parts that every run has, and that the rounds know well enough. None where no round
+    has both, or where the interval of the difference encloses 0. `looks`: at how many looks the
+    plan may end.
     """
     rounds = [number for number in case if number in baseline]
     if not rounds:
