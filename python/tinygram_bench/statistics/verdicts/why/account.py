@@ -80,9 +80,7 @@ def account(
         for name in pairs[0][0].parts_us
         if all(name in each.parts_us for pair in pairs for each in pair)
     }
-    parts = {
-        name: part for name, part in found.items() if part.width_us <= abs(difference.median)
-    }
+    parts = {name: part for name, part in found.items() if part.width_us <= abs(difference.median)}
     rest = figure_of(
         [
             whole - sum(after.parts_us[name] - before.parts_us[name] for name in parts)
