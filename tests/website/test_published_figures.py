@@ -11,15 +11,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from tinygram_bench import load
-from tinygram_bench.model.result import Named
-from tinygram_bench.report.exports.pictures import pictures
-
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 sys.path.insert(0, str(ROOT / "benches"))
 
-from published.__main__ import PAGES, page_of, pages  # noqa: E402
+from published.__main__ import PAGES, charts, page_of, pages  # noqa: E402
 from published.claim import links, loopback  # noqa: E402
 from published.prose import sections  # noqa: E402
 from published.stored import (  # noqa: E402
@@ -55,15 +51,13 @@ def test_each_page_is_what_its_stored_rows_make() -> None:
 
 def test_each_chart_is_what_its_stored_result_draws_and_a_page_shows_it() -> None:
     shown = "".join(page.read_text() for page in (ROOT / "README.md", *DOCS.rglob("*.md")))
-    for result in sorted((ROOT / "results/published").glob("*.html")):
-        drawn = dict(pictures([Named(result.stem, load(result).stored)]))
-        assert drawn == dict(pictures([Named(result.stem, load(result).stored)]))
-        kept = DOCS / "figures" / result.stem
-        assert drawn == {path.name: path.read_text() for path in kept.iterdir()}, (
-            "run `make figures`"
-        )
-        for name in drawn:
-            assert f"figures/{result.stem}/{name})" in shown
+    drawn = dict(charts())
+    assert drawn == dict(charts())
+    files = (DOCS / "figures").glob("*/*")
+    kept = {str(path.relative_to(ROOT)): path.read_text() for path in files}
+    assert drawn == kept, "run `make figures`"
+    for path in drawn:
+        assert f"{path.removeprefix('docs/')})" in shown
 
 
 def test_the_page_of_claims_names_each_command_and_each_section_that_is_measured() -> None:
