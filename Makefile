@@ -265,9 +265,6 @@ man: build ## write the man pages of the command into target/man/man1 (MANPATH=t
 .PHONY: figures
 figures: build ## draw the charts of README and docs, and fill in their tables, from results/published
 	@$(IN_BENCHES) published
-	@for page in results/published/*.html; do \
-		$(BIN)/tinygram report $$page --svg docs/figures/$$(basename $$page .html) || exit 1; \
-	done
 
 .PHONY: wheel
 wheel: $(STAMPS)/maturin ## build the wheels of library and bench, for every Python from 3.11 on, into dist/

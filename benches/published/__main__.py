@@ -1,10 +1,10 @@
-"""Put stored rows, and what sums up stored pages, into the documentation: `python -m published`.
+"""Put stored rows, sums of stored pages, and charts into the documentation: `python -m published`.
 
 With --check it only says what differs.
 
 A table is between marks of its name. Tables called `sentences…` have the figures with intervals
 that the page's sentences tell; between their marks is where these are from. The exit status of
---check is 1 where a page is not what is stored makes of it.
+--check is 1 where a page is not what is stored makes of it, or a chart not what its result draws.
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ from published.prose import with_figures
 from published.stored import ROOT, ROWS, SENTENCES, Figure, Stored, read
 from published.summaries import SUMMARIES
 from published.tables import markdown, origin
+from tinygram_bench.model import store
+from tinygram_bench.model.result import Named
+from tinygram_bench.report.exports.pictures import pictures
 
+RESULTS = ROOT / "results/published"
 PAGES = {
     "speed": "docs/speed.md",
     "real-programs": "docs/real-programs.md",
@@ -40,14 +44,15 @@ def main() -> int:
     parser.add_argument("--check", action="store_true")
     is_check = parser.parse_args().check
     stale = []
-    for told, made in pages():
-        page = ROOT / told
-        if made != page.read_text():
+    for told, made in (*pages(), *charts()):
+        path = ROOT / told
+        if not path.exists() or made != path.read_text():
             stale.append(told)
             if not is_check:
-                page.write_text(made)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(made)
     if is_check and stale:
-        print(f"{', '.join(stale)}: not what the stored rows make; run `make figures`")
+        print(f"{', '.join(stale)}: not what is stored makes; run `make figures`")
         return 1
     return 0
 
@@ -63,6 +68,14 @@ def pages() -> Iterator[tuple[str, str]]:
         for part, summary in SUMMARIES.get(told, {}).items():
             content = filled(content, part, summary(), page)
         yield told, content
+
+
+def charts() -> Iterator[tuple[str, str]]:
+    """Each chart of each stored result, and what draws it; the folded ones of a sweep have none."""
+    for result in sorted(RESULTS.glob("*.html")):
+        named = Named(result.stem, store.load(result))
+        for name, drawn in pictures([named], with_details=False):
+            yield f"docs/figures/{result.stem}/{name}", drawn
 
 
 def page_of(content: str, stored: Stored, page: Path) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from functools import partial
 from math import ceil
 
 from published import simulation
@@ -127,9 +128,9 @@ def _claim_over_links() -> str:
     )
 
 
-def _report() -> str:
+def _report(name: str) -> str:
     """A stored result as `tinygram report` prints it."""
-    return f"```\n{printed(ROOT / 'results/published/asyncio.html')}\n```"
+    return f"```\n{printed(ROOT / f'results/published/{name}.html')}\n```"
 
 
 def ratios(rows: Sequence[Row], *words: str) -> list[float]:
@@ -156,6 +157,7 @@ SUMMARIES: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "docs/claim.md": {"by-runtime": _claim_by_runtime, "virtual-time": simulation.table},
     "docs/how-to/choose-a-strategy.md": {"claim": _claim_for_who_chooses},
     "docs/how-to/measure-over-a-network.md": {"claim-links": _claim_over_links},
-    "docs/how-to/read-a-report.md": {"report": _report},
+    "docs/how-to/read-a-report.md": {"report": partial(_report, "asyncio")},
+    "docs/how-to/find-the-rate-you-can-sustain.md": {"report": partial(_report, "asyncio-rates")},
 }
 """Page → what stands between its marks."""

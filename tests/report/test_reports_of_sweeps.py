@@ -14,6 +14,7 @@ from tinygram_bench.model.sweep import Limit, Point, Sweep
 from tinygram_bench.report import answer_of, document_of
 from tinygram_bench.report.charts import charts_of
 from tinygram_bench.report.exports.markdown import escaped, report_markdown
+from tinygram_bench.report.exports.pictures import pictures
 from tinygram_bench.report.page import page_of
 from tinygram_bench.statistics.recurring import FELL_BEHIND
 
@@ -84,6 +85,31 @@ def test_the_first_chart_is_of_the_figure_that_has_a_limit_and_draws_it(
     assert all("limit_us" not in row for each in others for row in each.rows)
 
 
+def test_a_ring_marks_the_rate_that_the_answer_says_is_sustained(swept: Result) -> None:
+    """It kept up with higher ones, at which its latency was above the limit."""
+    assert swept.plan.sweep is not None
+    sweep = replace(swept.plan.sweep, limit=Limit("latency_p50_us", 35.0))
+    limited = replace(swept, plan=replace(swept.plan, sweep=sweep))
+    drawn = charts_of(limited)[0].rows
+    ringed = {row["way"]: row["rate_per_s"] for row in drawn if row["kept_up"] == "up to here"}
+    assert ringed == {"loop/nodelay": 10_000, "loop/nagle": 1_000}
+    answer, *_ = answer_of(limited)
+    for name, rate_per_s in ringed.items():
+        assert f"{name} sustains {rate_per_s:,.0f}/s (" in answer
+
+
+@pytest.mark.parametrize(("figure", "has_dashes"), [("p50", False), ("p99", True)])
+def test_a_percentile_that_takes_more_samples_than_a_round_has_is_explained(
+    swept: Result, figure: str, has_dashes: bool
+) -> None:
+    assert swept.plan.sweep is not None
+    sweep = replace(swept.plan.sweep, limit=Limit(f"latency_{figure}_us", 40.0))
+    limited = replace(swept, plan=replace(swept.plan, sweep=sweep))
+    table = document_of(limited, published=False).sections[0].tables[0]
+    assert all("–" in row.cells[1] for row in table.rows) == has_dashes
+    assert any("too few samples" in note for note in table.notes) == has_dashes
+
+
 def test_the_page_and_markdown_have_the_answer_and_the_table(swept: Result) -> None:
     named = Named("swept", swept)
     page, text = page_of([named], "1.2.3").html, report_markdown([named])
@@ -120,6 +146,11 @@ def test_the_charts_of_single_points_are_folded_and_those_of_the_sweep_are_not(
     assert "Latency against rate: p99</h2>" in before
     assert folded.count('<figure class="chart"') == sum(each.is_detail for each in charts)
     assert before.count('<figure class="chart"') == 2
+    drawn = pictures([Named("swept", swept)], with_details=False)
+    assert [name for name, _ in drawn] == [
+        "latency-against-rate-median.svg",
+        "latency-against-rate-p99.svg",
+    ]
 
 
 def test_a_sweep_of_another_parameter_has_a_chart_of_its_own_first() -> None:

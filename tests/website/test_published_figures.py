@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from published.__main__ import PAGES, page_of, pages
+from published.__main__ import PAGES, charts, page_of, pages
 from published.prose import TOLD, sections
 from published.stored import (
     ROWS,
@@ -24,10 +24,6 @@ from published.stored import (
 )
 from published.tables import lines_of, markdown, number
 from published_claims.__main__ import CLAIMS, COMMANDS
-
-from tinygram_bench import load
-from tinygram_bench.model.result import Named
-from tinygram_bench.report.exports.pictures import pictures
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -58,15 +54,13 @@ def test_each_page_is_what_its_stored_rows_make() -> None:
 
 def test_each_chart_is_what_its_stored_result_draws_and_a_page_shows_it() -> None:
     shown = "".join(page.read_text() for page in (ROOT / "README.md", *DOCS.rglob("*.md")))
-    for result in sorted((ROOT / "results/published").glob("*.html")):
-        drawn = dict(pictures([Named(result.stem, load(result).stored)]))
-        assert drawn == dict(pictures([Named(result.stem, load(result).stored)]))
-        kept = DOCS / "figures" / result.stem
-        assert drawn == {path.name: path.read_text() for path in kept.iterdir()}, (
-            "run `make figures`"
-        )
-        for name in drawn:
-            assert f"figures/{result.stem}/{name})" in shown
+    drawn = dict(charts())
+    assert drawn == dict(charts())
+    files = (DOCS / "figures").glob("*/*")
+    kept = {str(path.relative_to(ROOT)): path.read_text() for path in files}
+    assert drawn == kept, "run `make figures`"
+    for path in drawn:
+        assert f"{path.removeprefix('docs/')})" in shown
 
 
 def test_the_page_of_claims_names_each_command_and_each_section_that_is_measured() -> None:

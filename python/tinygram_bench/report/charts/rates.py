@@ -1,4 +1,7 @@
-"""Latency, or the time of calls, against rate: what each way sustained, and a sweep's limit."""
+"""Latency, or the time of calls, against rate: what each way sustained, and a sweep's limit.
+
+On the chart of the figure that a sweep limits, what a way sustains is what the sweep's answer says.
+"""
 
 from __future__ import annotations
 
@@ -40,6 +43,8 @@ from tinygram_bench.report.prose import names_without_rate, without_rate
 from tinygram_bench.statistics.figures.words import in_words
 from tinygram_bench.statistics.one_way import bound_on
 from tinygram_bench.statistics.recurring import FELL_BEHIND, recurs
+from tinygram_bench.statistics.sweeps.curves import curves_of
+from tinygram_bench.statistics.sweeps.limits import met_of
 from tinygram_bench.statistics.workloads import WORKLOADS
 from tinygram_bench.statistics.workloads.loads import Load, way_of
 
@@ -65,7 +70,7 @@ def rate_charts(result: Result) -> Iterator[Chart]:
     sweep = result.plan.sweep
     limit = None if sweep is None else sweep.limit
     names, series, failed_at = names_without_rate(result), series_of(result), _failed_at(result)
-    behind = _behind_in(result.runs)
+    behind, within = _behind_in(result.runs), _last_within_limit(result)
     loads = _by_load(result)
     times = dict.fromkeys(WORKLOADS[load.workload].time for load in loads)
     figures = [f"{time}_{percentile}_us" for time in times for percentile in _SHOWN]
@@ -73,7 +78,8 @@ def rate_charts(result: Result) -> Iterator[Chart]:
         said, _, what = in_words(figure).partition(" ")
         limit_us = limit.below_us if limit is not None and limit.figure == figure else None
         for at, (load, ways) in enumerate(loads.items()):
-            rows = tuple(row for way in ways for row in _rows(way, figure, failed_at, behind))
+            ringed = within if limit_us is not None else _last_kept_up(ways, failed_at, behind)
+            rows = tuple(row for way in ways for row in _rows(way, figure, behind, ringed))
             if len({row["rate_per_s"] for row in rows}) > 1:
                 shown = dict.fromkeys(str(row["way"]) for row in rows)
                 time = WORKLOADS[load.workload].time.replace("_", "-")
@@ -124,21 +130,50 @@ def _behind_in(runs: Iterable[Run]) -> frozenset[str]:
     return frozenset(case_id for case_id, of in runs_of.items() if recurs(FELL_BEHIND, of))
 
 
-def _rows(
-    way: list[Entrant],
-    figure: str,
-    failed_at: dict[Hashable, float],
-    behind: frozenset[str],
-) -> Iterator[Row]:
-    by_rate = sorted(way, key=lambda each: each.case.rate_per_s or 0)
-    failed_from = failed_at.get(_way(way[0].case), inf)
+def _last_kept_up(
+    ways: Iterable[list[Entrant]], failed_at: dict[Hashable, float], behind: frozenset[str]
+) -> frozenset[str]:
+    """The id of each way's case at the highest rate that it kept up with, as with all lower ones.
+
+    `failed_at`: from which rate on a way counts as failing, whatever it did there.
+    """
+    kept_up = (_kept_up(way, failed_at.get(_way(way[0].case), inf), behind) for way in ways)
+    return frozenset(case_id for of_way in kept_up for case_id in of_way[-1:])
+
+
+def _kept_up(way: list[Entrant], failed_from: float, behind: frozenset[str]) -> list[str]:
+    """The ids of a way's cases, the lowest rate first, up to the first with which it did not."""
     held = takewhile(
         lambda each: each.case_id not in behind and (each.rate_per_s or 0) < failed_from,
-        (each.case for each in by_rate),
+        (each.case for each in _by_rate(way)),
     )
-    last = [case.case_id for case in held][-1:]
-    kept_up = dict.fromkeys(behind, "no") | dict.fromkeys(last, "up to here")
-    for each in by_rate:
+    return [case.case_id for case in held]
+
+
+def _last_within_limit(result: Result) -> frozenset[str]:
+    """The id of each way's case at the highest rate at which it keeps to the sweep's limit."""
+    sweep = result.plan.sweep
+    if sweep is None or sweep.limit is None:
+        return frozenset()
+    swept = curves_of(result.plan, result.runs, result.summaries)
+    return frozenset(
+        case.case_id
+        for curve in swept.curves
+        for up_to in [met_of(swept.values, curve, sweep.limit).up_to]
+        for value, case in zip(swept.values, curve.cases, strict=True)
+        if value == up_to
+    )
+
+
+def _by_rate(way: list[Entrant]) -> list[Entrant]:
+    return sorted(way, key=lambda each: each.case.rate_per_s or 0)
+
+
+def _rows(
+    way: list[Entrant], figure: str, behind: frozenset[str], ringed: frozenset[str]
+) -> Iterator[Row]:
+    kept_up = dict.fromkeys(behind, "no") | dict.fromkeys(ringed, "up to here")
+    for each in _by_rate(way):
         found = each.summary.figures.get(figure)
         if found is not None:
             yield {
@@ -190,12 +225,18 @@ def _chart(
 
     text = (
         f"The {percentile} of the {what} at each rate, with its interval. A cross marks a rate at "
-        "which a way fell behind its schedule in half of the rounds or more. A ring marks the "
-        "highest rate that it kept up with, as it did with all lower ones. A rate at which a way "
-        "failed in all rounds has no point, and no higher one has a ring."
+        "which a way fell behind its schedule in half of the rounds or more. "
     )
-    if limit_us is not None:
-        text += f" The dashed line is the limit, {limit_us:,.6g} µs."
+    if limit_us is None:
+        text += (
+            "A ring marks the highest rate that it kept up with, as it did with all lower ones. A "
+            "rate at which a way failed in all rounds has no point, and no higher one has a ring."
+        )
+    else:
+        text += (
+            f"The dashed line is the limit, {limit_us:,.6g} µs. A ring marks the highest rate at "
+            "which a way kept to it, as it did at all lower ones."
+        )
     title = f"{what.capitalize()} against rate: {percentile}"
     text = told(text, rows)
     return Chart(name, title, text, columns, rows, draw, series, where=where)

@@ -21,6 +21,7 @@ from tinygram_bench.statistics.sweeps.curves import Curve, Swept
 
 _BEHIND, _DOUBTED = "!", "?"
 _CLOCKS = clock_note("any of the row")
+_TOO_FEW = f"{UNKNOWN}  too few samples in a round for this percentile (allow more --duration)"
 
 
 def table_on(swept: Swept) -> Table:
@@ -46,6 +47,8 @@ def table_on(swept: Swept) -> Table:
             Row((*row.cells, clock(each))) for row, each in zip(rows, bounds_us, strict=True)
         )
         notes.append(_CLOCKS)
+    if swept.sweep.limit is not None and any(map(_lacks_samples, swept.curves)):
+        notes.append(_TOO_FEW)
     if any(any(curve.is_behind) for curve in swept.curves):
         notes.append(f"{_BEHIND}  fell behind its schedule in half of the rounds or more")
     doubts = dict.fromkeys(each for curve in swept.curves for each in curve.doubts if each)
@@ -65,6 +68,14 @@ def _cell(curve: Curve, at: int) -> str:
     text = median_or_half(curve.figures[at], unknown)
     doubt = _DOUBTED if any(curve.doubts[at : at + 1]) else ""
     return text + (_BEHIND if curve.is_behind[at] else doubt)
+
+
+def _lacks_samples(curve: Curve) -> bool:
+    """Whether a point that did not fail has no figure: a rare percentile takes many samples."""
+    return any(
+        not values and not failed
+        for values, failed in zip(curve.rounds, curve.has_failed, strict=True)
+    )
 
 
 def _bound_us(swept: Swept, at: int) -> float:
