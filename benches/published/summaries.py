@@ -31,7 +31,7 @@ def _claim_of_readme() -> str:
         f"({to_nagle} to Nagle's algorithm), {of_threads.undecided} undecided |",
         f"| all ({here.cells}) | {here.of(here.runtimes).words()}; largest regret {here.regret} %, "
         f"of the best single strategy {here.single_regret} % |",
-        f"| over links ({over_links.cells}), {_day(over_links.on)} | "
+        f"| over links ({over_links.cells}), rules of {_day(over_links.on)} | "
         f"{over_links.of(over_links.runtimes).words()} |",
     ]
     return "\n".join(

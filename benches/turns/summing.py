@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -56,7 +56,6 @@ _LINES = (
 )
 _COLUMNS = [
     Column("half width", "half_width", is_text=True),
-    Column("asked", "asked", is_text=True),
     Column("planted", "planted", is_text=True),
     Column("shown, of the comparisons that got a verdict", "found", is_text=True),
 ]
@@ -81,15 +80,23 @@ def _rows(table: Table) -> Iterator[Row]:
             line.name,
             {
                 "half_width": _between(widths),
-                "asked": "" if line.asked is None else f"{line.asked:g} %",
                 "planted": _planted(found),
                 "found": _shown(found),
             },
         )
         if line.asked is not None:
             asked = Asked(at_most=line.asked, unit="%")
-            row = replace(row, asked=asked, is_reached=widths[-1] <= line.asked)
+            row = replace(row, asked=asked, is_reached=_is_reached(line.asked, widths, found))
         yield row
+
+
+def _is_reached(
+    asked: float, widths: Sequence[float], found: Sequence[Mapping[str, str]]
+) -> bool | None:
+    """Whether no half width is wider; None where some are of comparisons without a verdict."""
+    if widths[-1] > asked:
+        return False
+    return None if any("cannot say" in each["beside itself"] for each in found) else True
 
 
 def _between(widths: list[float]) -> str:
@@ -109,6 +116,8 @@ def _shown(found: list[dict[str, str]]) -> str:
     judged = [said for said in comparisons if "cannot say" not in said]
     if not comparisons:
         return ""
+    if not judged:
+        return f"none of {len(comparisons)} got one"
     shown = sum(not said.endswith("not shown") for said in judged)
     none = len(comparisons) - len(judged)
     return f"{shown} of {len(judged)}" + (f"; {none} got none" if none else "")
