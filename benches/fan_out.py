@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
+from msgspec.structs import replace
 from pairs import SEED, at_least, show_environment, shown
 from published.stored import Asked, Cell, Column, Row, figure
 from published.telling import asked_into, store, tell
@@ -74,7 +75,7 @@ def _row(what: str, verdict: Verdict, rates: Sequence[Figure | None], asked: Ask
     figures: dict[str, Cell] = {"rates": [each.median for each in rates if each is not None]}
     if verdict.ratio is None or verdict.verdict == "cannot_say":
         return tell(Row(what, figures, asked), f"no verdict: {verdict.doubt}")
-    figures["ratio"] = figure(verdict.ratio)
+    figures["ratio"] = replace(figure(verdict.ratio), is_doubtful=verdict.has_no_size)
     is_reached = None if asked is None else at_least(verdict.ratio, _ASKED)
     return tell(Row(what, figures, asked, is_reached), shown(verdict.ratio))
 

@@ -231,7 +231,7 @@ def _times(
     verdict = verdict_on(figure, baseline, case)
     if verdict.ratio is None:
         return None
-    return Figure(*_ends(verdict.ratio), is_doubtful=verdict.verdict == "cannot_say")
+    return Figure(*_ends(verdict.ratio), is_doubtful=verdict.doubt is not None)
 
 
 def _ends(found: result.Figure) -> tuple[float, float | None, float | None]:

@@ -24,7 +24,7 @@ class Figure(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     """A value, with its interval where it has one.
 
     `is_shown`: it is shown to differ from what it is compared with; `is_doubtful`: there is no
-    verdict on it. `decimals`: to be shown, in place of its column's.
+    verdict on it, or none on its size. `decimals`: to be shown, in place of its column's.
     """
 
     median: float

@@ -84,8 +84,8 @@ class Ratio(Struct, frozen=True):
             found.ratio.median,
             found.ratio.low,
             found.ratio.high,
-            is_shown=found.verdict in ("faster", "slower"),
-            is_doubtful=found.verdict == "cannot_say",
+            is_shown=found.verdict in ("faster", "slower") and not found.has_no_size,
+            is_doubtful=found.doubt is not None,
         )
 
 

@@ -113,7 +113,7 @@ def _planted(found: list[dict[str, str]]) -> str:
 def _shown(found: list[dict[str, str]]) -> str:
     """How many of what was planted are shown: each is compared with the case and its double."""
     comparisons = [said for each in found for said in each["found as"].split("; ") if said]
-    judged = [said for said in comparisons if "cannot say" not in said]
+    judged = [said for said in comparisons if "cannot say" not in said and said != "no ratio"]
     if not comparisons:
         return ""
     if not judged:

@@ -241,6 +241,9 @@ def test_a_comparison_with_two_modes_is_not_said_to_be_known(measured: Measured)
     modes = [replace(each, doubt="two_modes") for each in result.verdicts]
     (told,) = ending_told(replace(result, verdicts=tuple(modes)))
     assert "every comparison of throughput, but for those with two modes, is known to " in told
+    assert result.ending is not None
+    late = replace(result, ending=replace(result.ending, cause="rounds"), verdicts=tuple(modes))
+    assert ending_told(late)[0].startswith("Ended after 12 rounds (look 2 of 5): all comparisons ")
 
 
 def test_the_command_has_40_rounds_at_most_and_says_what_it_knows(measured: Measured) -> None:

@@ -22,8 +22,11 @@ def test_a_stream_is_told_with_and_without_tls(
     stored = read(path).tables
     each, joined = stored["streams"].rows
     assert [each.row, joined.row] == ["`loop/nodelay`", "`loop/coalesce:10us`"]
-    assert each.figures["records"] == Figure(1)
-    assert each.figures["wire_bytes"] == Figure(122)
+    # Counts are exact; whether this host lets them get a verdict is another question.
+    for name, counted in {"records": 1, "wire_bytes": 122}.items():
+        found = each.figures[name]
+        assert isinstance(found, Figure)
+        assert (found.median, found.low, found.high) == (counted, None, None)
     of_joined = joined.figures["records"]
     assert isinstance(of_joined, Figure)
     assert of_joined.median < 1

@@ -13,7 +13,7 @@ from claim.page.goals import count_of, goals_of, holds
 from claim.page.wording import percent
 from claim.result import ClaimResult, is_whole, runtimes_of
 
-PARTS = {("full", "confirm"): "confirmed", ("links", "confirm"): "links"}
+PARTS = {("full", "confirm"): "confirmed", ("links", "tuning"): "links"}
 """Grid and set → the part of docs/claim.md that has them."""
 
 

@@ -18,10 +18,17 @@ from typing import TYPE_CHECKING, Any
 
 from tinygram import _native
 from tinygram.aio.end_of_tls import hand_over_before_end
-from tinygram.aio.established_tls import established
 from tinygram.aio.water_marks import water_marks
 from tinygram.sockets import set_nodelay
 from tinygram.stats import Stats, stats_of
+
+try:
+    from tinygram.aio.established_tls import established
+except (ImportError, AttributeError):  # The TLS of this Python is not as that module knows it.
+
+    def established(transport: Any) -> Any:
+        return transport
+
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer

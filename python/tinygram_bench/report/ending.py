@@ -50,15 +50,15 @@ def _how_narrow(result: Result, ending: Ending, share: float) -> str:
     asked = f"{share * 100:.4g}%"
     figures, verdicts = _compared(result)
     sure = f"at {ending.confidence:.1%} confidence"
+    sized = [each for each in verdicts if not each.has_no_size]
+    but = ", but for those with two modes," if len(sized) < len(verdicts) else ""
     if ending.cause == "narrow":
-        has_modes = any(each.doubt == "two_modes" for each in verdicts)
-        but = ", but for those with two modes," if has_modes else ""
         return f": every comparison of {figures}{but} is known to within {asked}, {sure}"
-    farthest = max((each.ratio.half_width for each in verdicts if each.ratio), default=None)
-    if farthest is None:
-        return ": nothing could be compared"
-    known = f"known to within {percent_at_most(farthest)}, and {asked} was asked for"
-    return f": comparisons of {figures} are {known}, {sure}"
+    widths = [each.ratio.half_width for each in sized if each.ratio is not None]
+    if not widths:
+        return f": {'all comparisons have two modes' if but else 'nothing could be compared'}"
+    known = f"known to within {percent_at_most(max(widths))}, and {asked} was asked for"
+    return f": comparisons of {figures}{but} are {known}, {sure}"
 
 
 def _compared(result: Result) -> tuple[str, list[Verdict]]:

@@ -13,7 +13,12 @@ from typing import NamedTuple
 from tinygram_bench._native import Histogram
 from tinygram_bench.model.result import Figure, Summary, Warning
 from tinygram_bench.statistics.figures.intervals import figure_of
-from tinygram_bench.statistics.figures.modes import Modes, find_kinds, find_modes
+from tinygram_bench.statistics.figures.modes import (
+    MIN_KIND_SHARE,
+    Modes,
+    find_kinds,
+    find_modes,
+)
 from tinygram_bench.statistics.figures.runs import is_higher_better
 from tinygram_bench.statistics.figures.samples import Sample
 from tinygram_bench.statistics.figures.words import in_words
@@ -166,7 +171,16 @@ def _modes_doubt(
     baseline, case = (way_of(each.case) for each in summaries)
     held = [*ratios, *(median(group) for each in kinds for group in each)]
     reason = f"two modes in {case} ÷ {baseline}: {lower}, {upper}"
-    return Doubt("two_modes", reason, (min(held), max(held)))
+    span = None if _is_nothing_a_kind(figure, samples) else (min(held), max(held))
+    return Doubt("two_modes", reason, span)
+
+
+def _is_nothing_a_kind(figure: str, samples: tuple[Sample, Sample]) -> bool:
+    """Whether a round has a third kind of cycles, in which nothing came to one of the two."""
+    return any(
+        sum(not is_known(each) for each in ratios) >= MIN_KIND_SHARE * len(ratios)
+        for ratios in cycle_ratios(*samples, figure)
+    )
 
 
 def _kinds(figure: str, samples: tuple[Sample, Sample]) -> list[Modes]:
