@@ -7,9 +7,15 @@ from pathlib import Path
 import over_tls
 import pytest
 from msgspec.structs import replace
-from published.stored import ROWS, Figure, read
+from published.stored import ROWS, Cell, Figure, read
 
 TABLES = {each.name: each for each in over_tls.TABLES}
+
+
+def median_of(cell: Cell) -> float:
+    """The figure alone: whether it is doubtful depends on what else runs on this machine."""
+    assert isinstance(cell, Figure)
+    return cell.median
 
 
 def test_a_stream_is_told_with_and_without_tls(
@@ -22,14 +28,9 @@ def test_a_stream_is_told_with_and_without_tls(
     stored = read(path).tables
     each, joined = stored["streams"].rows
     assert [each.row, joined.row] == ["`loop/nodelay`", "`loop/coalesce:10us`"]
-    # Counts are exact; whether this host lets them get a verdict is another question.
-    for name, counted in {"records": 1, "wire_bytes": 122}.items():
-        found = each.figures[name]
-        assert isinstance(found, Figure)
-        assert (found.median, found.low, found.high) == (counted, None, None)
-    of_joined = joined.figures["records"]
-    assert isinstance(of_joined, Figure)
-    assert of_joined.median < 1
+    assert median_of(each.figures["records"]) == 1
+    assert median_of(each.figures["wire_bytes"]) == 122
+    assert median_of(joined.figures["records"]) < 1
     assert each.figures.keys() == {column.figure for column in stored["streams"].columns}
     (ratio,) = stored["streams-ratios"].rows
     assert ratio.row == "`loop/coalesce:10us` ÷ `loop/nodelay`"
@@ -49,13 +50,12 @@ def test_a_record_for_each_byte_is_compared_with_joined_ones(tmp_path: Path) -> 
     asked = TABLES["single-bytes"]
     over_tls.tell(replace(asked, ratios=asked.ratios[1:]), path, rounds=1, duration_ns=100_000_000)
     stored = read(path).tables
-    joined = {row.row: row.figures["wire_bytes"] for row in stored["single-bytes"].rows}
+    joined = {row.row: median_of(row.figures["wire_bytes"]) for row in stored["single-bytes"].rows}
     (row,) = stored["single-bytes-ratios"].rows
     assert row.row == "`asyncio/nodelay` ÷ `asyncio/tinygram/adaptive`"
     each, ours = joined["`asyncio/nodelay`"], joined["`asyncio/tinygram/adaptive`"]
-    assert each == Figure(23)
-    assert isinstance(ours, Figure)
-    assert row.figures["wire_bytes"] == Figure(23 / ours.median)
+    assert each == 23
+    assert median_of(row.figures["wire_bytes"]) == 23 / ours
     cpu = row.figures["cpu"]
     assert isinstance(cpu, Figure)
     assert cpu.median > 1
