@@ -27,6 +27,7 @@ _OF_RUNTIME = re.compile(
     r"^\| cells, (\w+) \| (\d+)(?: \(\d+\))? \| (\d+)(?: \(\d+\))? \| (\d+) \| (\d+) \(\d+\) \|$",
     re.MULTILINE,
 )
+_ANSWER = re.compile(r"^\*\*The claim (holds|does not hold)\*\*", re.MULTILINE)
 _LOST = re.compile(
     r"^\| (loop|asyncio|uvloop|threads), [^|]+ \| [\d.]+ \([^|]+ \| (\S+) \|", re.MULTILINE
 )
@@ -59,11 +60,12 @@ class Counted:
 class Found:
     """Cells counted, and two worst regrets in percent, as a page tells them.
 
-    `own_worse`: in how many cells ours costs over 5 % more than the best one, by the estimate.
+    `answer`: what the claim does. `own_worse`: in how many cells ours costs over 5 % more than the best one, by the estimate.
     `lost_to`: the runtime and the winner of each lost cell.
     """
 
     on: date
+    answer: str
     cells: int
     held: int
     lost: int
@@ -90,14 +92,15 @@ def found_in(page: Path) -> Found:
     """Raises SystemExit where the page does not tell one of them, or tells sums that differ."""
     text = page.read_text()
     matches = []
-    for pattern in (_COUNTED, _OWN, _REGRET, _BEGUN):
+    for pattern in (_COUNTED, _OWN, _REGRET, _BEGUN, _ANSWER):
         match = pattern.search(text)
         if match is None:
             raise SystemExit(f"{page} tells nothing like {pattern.pattern!r}")
         matches.append(match)
-    counted, own, regret, begun = matches
+    counted, own, regret, begun, answer = matches
     found = Found(
         on=date.fromisoformat(begun[1]),
+        answer=answer[1],
         cells=int(counted[1]),
         held=int(counted[2]),
         lost=int(counted[3]),

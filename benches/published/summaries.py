@@ -39,7 +39,7 @@ def _claim_of_readme() -> str:
             f"**In {of_loops.cells} loads on loops, measured over loopback on one host, it is at "
             f"most {ceil(of_loops.regret)} % worse than the best fixed strategy by the estimate,",
             f"in {of_threads.cells} with threads up to {ceil(of_threads.regret)} %** "
-            "([the claim](docs/claim.md)):",
+            f"([the claim](docs/claim.md), which {here.answer}):",
             "",
             "| loads | `adaptive` beside the best fixed strategy of each |",
             "|---|---|",

@@ -22,8 +22,10 @@ DROP_IN = "asyncio.Runner(loop_factory=tinygram.new_event_loop)"
 README, TUTORIAL = "README.md", "docs/tutorial/a-forty-ms-tail.md"
 LIBRARY, GATE = "docs/how-to/use-the-library.md", "docs/how-to/gate-in-ci.md"
 BENCH = "docs/how-to/measure-from-python.md"
-COUNTS = {README: 1, TUTORIAL: 2, LIBRARY: 1, GATE: 2, BENCH: 2}
-"""Page → the number of its snippets; BENCH's comparison runs in tests/api."""
+TLS = "docs/how-to/measure-tls.md"
+COUNTS = {README: 1, TUTORIAL: 2, LIBRARY: 1, GATE: 2, BENCH: 2, TLS: 1}
+"""Page → the number of its snippets. BENCH's comparison runs in tests/api; that of TLS needs the
+source of another program, and does not run."""
 QUICK = "duration=20_000_000, rounds=1, quiet=True"
 
 
