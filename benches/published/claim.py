@@ -60,8 +60,8 @@ class Counted:
 class Found:
     """Cells counted, and two worst regrets in percent, as a page tells them.
 
-    `answer`: what the claim does. `own_worse`: in how many cells ours costs over 5 % more than the best one, by the estimate.
-    `lost_to`: the runtime and the winner of each lost cell.
+    `answer`: `holds` or `does not hold`. `own_worse`: in how many cells ours costs over 5 % more
+    than the best one, by the estimate. `lost_to`: the runtime and the winner of each lost cell.
     """
 
     on: date
