@@ -17,9 +17,7 @@ VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 """The version of Vega-Lite that specifications are written for, such as 6.1."""
 
 
-def pictures(
-    results: Sequence[Named], *, with_details: bool = True
-) -> Iterator[tuple[str, str]]:
+def pictures(results: Sequence[Named], *, with_details: bool = True) -> Iterator[tuple[str, str]]:
     """A file's name and SVG for every chart; with several results, it begins with the result's.
 
     `with_details`: also charts that the page folds, such as those of a sweep's single points.
