@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.support.experiments import (
     MESSAGES,
+    arrival_spent,
     deterministic,
     flat_out_in_slices,
     flat_out_run,
@@ -17,7 +18,6 @@ from tests.support.experiments import (
     result_of,
     way,
 )
-from tests.support.spending import arrival_spent
 
 from tinygram_bench.model.parameters import FanoutParameters, RrParameters
 from tinygram_bench.model.result import Case, Run, Samples

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from tests.support.experiments import (
+    arrival_spent,
     histogram,
 )
 from tests.support.plans.sizes import planned
-from tests.support.spending import arrival_spent
 
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.statistics.figures.spent import Spent

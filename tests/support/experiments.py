@@ -21,6 +21,8 @@ from tinygram_bench.model.result import (
 )
 from tinygram_bench.model.sweep import Point, Sweep
 from tinygram_bench.statistics import compare, summarise
+from tinygram_bench.statistics.figures.spent import Spent
+from tinygram_bench.statistics.workloads import WORKLOADS
 
 MESSAGES = 10_000
 deterministic = settings(derandomize=True, deadline=None, database=None)
@@ -166,3 +168,7 @@ def failed(run: Run, failure: str = "connection reset") -> Run:
 
 def warned(run: Run, *warnings: Warning) -> Run:
     return msgspec.structs.replace(run, warnings=warnings)
+
+
+def arrival_spent(case: Case, run: Run) -> Spent | None:
+    return WORKLOADS[case.workload].arrival_spent(case, run)
