@@ -48,7 +48,7 @@ _RUNTIMES = ("loop", "threads", "asyncio", "uvloop")
 _LINK = "rtt=1ms"
 _LINE = "rtt=1ms,bandwidth=100mbit"
 """Flat out the line is the limit, and not what the relay can carry of the smallest packets."""
-_NAMES = 25
+NAMES = 25
 _ALIKE_S = 0.3
 _MOST_SPIN_NS = 30_000
 """Where a figure is what other programs do to it, a share of it may be more than a sender has."""
@@ -179,7 +179,7 @@ def _found(compared: _Compared) -> Iterator[Sequence[str]]:
 
 def _false(compared: _Compared) -> Iterator[Sequence[str]]:
     """How many comparisons of the same case under other names show a difference, by figure."""
-    cases = [_planted(compared.case, f"#{number}", 0) for number in range(_NAMES)]
+    cases = [_planted(compared.case, f"#{number}", 0) for number in range(NAMES)]
     verdicts: dict[str, Counter[str]] = defaultdict(Counter)
     measured = _measure(compared.workload, cases, ROUNDS)
     for one, other in combinations(measured.values(), 2):
