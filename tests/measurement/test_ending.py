@@ -243,7 +243,8 @@ def test_a_comparison_with_two_modes_is_not_said_to_be_known(measured: Measured)
     assert "every comparison of throughput, but for those with two modes, is known to " in told
     assert result.ending is not None
     late = replace(result, ending=replace(result.ending, cause="rounds"), verdicts=tuple(modes))
-    assert ending_told(late)[0].startswith("Ended after 12 rounds (look 2 of 5): all comparisons ")
+    (told,) = ending_told(late)
+    assert told.startswith("Ended after 12 rounds (look 2 of 5): all comparisons have two modes")
 
 
 def test_the_command_has_40_rounds_at_most_and_says_what_it_knows(measured: Measured) -> None:
