@@ -21,7 +21,7 @@ _STALL = 100
 
 
 def _claim_of_readme() -> str:
-    here, over_links = loopback(), links()
+    here = loopback()
     of_loops, of_threads = here.of(LOOPS), here.of(["threads"])
     to_nagle = here.lost_to.count(("threads", "nagle"))
     rows = [
@@ -31,8 +31,6 @@ def _claim_of_readme() -> str:
         f"({to_nagle} to Nagle's algorithm), {of_threads.undecided} undecided |",
         f"| all ({here.cells}) | {here.of(here.runtimes).words()}; largest regret {here.regret} %, "
         f"of the best single strategy {here.single_regret} % |",
-        f"| over links ({over_links.cells}), rules of {_day(over_links.on)} | "
-        f"{over_links.of(over_links.runtimes).words()} |",
     ]
     return "\n".join(
         [
