@@ -7,7 +7,7 @@ import re
 import pytest
 from markupsafe import escape
 from msgspec.structs import replace
-from tests.support.experiments import paced_run, plan_of, result_of, warned, way
+from tests.support.experiments import histogram, paced_run, plan_of, result_of, warned, way
 
 from tinygram_bench.model.result import Named, Plan, Result, Warning
 from tinygram_bench.model.sweep import Limit, Point, Sweep
@@ -100,7 +100,7 @@ def test_a_ring_marks_the_rate_that_the_answer_says_is_sustained(swept: Result) 
 
 
 @pytest.mark.parametrize(("figure", "has_dashes"), [("p50", False), ("p99_9", True)])
-def test_a_percentile_that_takes_more_samples_than_a_round_has_is_explained(
+def test_a_percentile_that_takes_more_samples_than_there_are_is_explained(
     swept: Result, figure: str, has_dashes: bool
 ) -> None:
     assert swept.plan.sweep is not None
@@ -109,6 +109,21 @@ def test_a_percentile_that_takes_more_samples_than_a_round_has_is_explained(
     table = document_of(limited, published=False).sections[0].tables[0]
     assert all(UNKNOWN in row.cells[1] for row in table.rows) == has_dashes
     assert any("too few samples" in note for note in table.notes) == has_dashes
+
+
+def test_of_few_samples_a_percentile_is_that_of_all_rounds_in_table_chart_and_answer(
+    swept: Result,
+) -> None:
+    """Two rounds of seven were slow: by most rounds alone the ways would keep to the limit."""
+    slow = {"latency_ns": histogram([10_000] * 150 + [500_000] * 50)}
+    runs = [replace(run, histograms=slow) if run.round < 2 else run for run in swept.runs]
+    assert swept.plan.sweep is not None
+    sweep = replace(swept.plan.sweep, limit=Limit("latency_p99_us", 100.0))
+    limited = result_of(replace(swept.plan, sweep=sweep), runs)
+    table = document_of(limited, published=False).sections[0].tables[0]
+    assert all(cell.startswith("500") for row in table.rows for cell in row.cells[1:])
+    assert {round(float(row["median"] or 0)) for row in charts_of(limited)[0].rows} == {500}
+    assert "none of the 2 ways is seen to keep to it at any rate" in answer_of(limited)[0]
 
 
 def test_the_page_and_markdown_have_the_answer_and_the_table(swept: Result) -> None:

@@ -21,7 +21,7 @@ from tinygram_bench.statistics.sweeps.curves import Curve, Swept
 
 _BEHIND, _DOUBTED = "!", "?"
 _CLOCKS = clock_note("any of the row")
-_TOO_FEW = f"{UNKNOWN}  too few samples in a round for this percentile (allow more --duration)"
+_TOO_FEW = f"{UNKNOWN}  too few samples for this percentile (allow more --duration)"
 
 
 def table_on(swept: Swept) -> Table:

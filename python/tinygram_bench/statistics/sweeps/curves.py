@@ -30,7 +30,8 @@ class Curve(Struct, frozen=True):
     it failed in every round. `bounds_us`: by how much the clocks of two hosts may be wrong at each
     point; None: one clock timed it. `doubts`: why the figure gets no verdict at a point, apart from
     falling behind; None: it may get one. `unknown`: where these clocks do not know the figure well
-    enough for it to be shown, which bars no verdict on two ways; None: it may be shown.
+    enough for it to be shown, which bars no verdict on two ways; None: it may be shown. `pooled`:
+    the figure of all of the case's rounds together, where a round alone has too few samples for it.
     """
 
     cases: tuple[Case, ...]
@@ -40,10 +41,17 @@ class Curve(Struct, frozen=True):
     bounds_us: tuple[float | None, ...]
     doubts: tuple[str | None, ...] = ()
     unknown: tuple[Unknown | None, ...] = ()
+    pooled: tuple[Figure | None, ...] = ()
 
     @property
     def figures(self) -> tuple[Figure | None, ...]:
-        return tuple(figure_of(values) if values else None for values in self.rounds)
+        """At each point the figure and its interval, as in the summaries of the cases."""
+        return tuple(
+            each or (figure_of(values) if values else None)
+            for values, each in zip(
+                self.rounds, self.pooled or (None,) * len(self.rounds), strict=True
+            )
+        )
 
     @property
     def reasons(self) -> tuple[str | None, ...]:
@@ -183,6 +191,10 @@ def _curve(figure: str, samples: Sequence[Sample], summaries: dict[str, Summary]
             for each, values in zip(of_cases, rounds, strict=True)
         ),
         bounds_us=tuple(bound_on(each.figures, figure) for each in of_cases),
+        pooled=tuple(
+            None if sample.is_median(figure) else summary.figures.get(figure)
+            for sample, summary in zip(samples, of_cases, strict=True)
+        ),
     )
 
 
