@@ -85,3 +85,10 @@ def test_where_no_comparison_got_a_verdict_nothing_is_counted() -> None:
 def test_a_figure_of_which_nothing_was_asked_is_neither_reached_nor_missed() -> None:
     (line,) = summed_up(_table(_row("rr", "call_p50_us", "0.6%"))).rows
     assert (line.asked, line.is_reached) == (None, None)
+
+
+def test_what_has_no_ratio_is_not_counted_as_shown() -> None:
+    (line,) = summed_up(
+        _table(_row("loop 10,000/s", "latency_p50_us", "1.0%", "3% (0.5 µs)", "no ratio; no ratio"))
+    ).rows
+    assert line.figures["found"] == "none of 2 got one"

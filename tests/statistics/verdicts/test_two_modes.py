@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.support.experiments import (
     deterministic,
+    flat_out_in_slices,
     histogram,
     paced_run,
     plan_of,
@@ -170,3 +171,18 @@ def test_no_direction_is_shown_that_the_interval_of_the_rounds_does_not_show(
     else:
         is_on_one_side = len({ratio > 1 for ratio in ratios}) == 1
         assert found.verdict == (shown if is_on_one_side else "cannot_say")
+
+
+@pytest.mark.parametrize(
+    ("empty", "verdict"), [(0, "faster"), (12, "cannot_say")], ids=["never", "in a third"]
+)
+def test_a_third_kind_of_cycles_in_which_nothing_came_bars_the_direction(
+    empty: int, verdict: str
+) -> None:
+    plan, runs = flat_out_in_slices({"loop/nodelay": [1.0] * 6, "loop/cork": [2.0, 4.0] * 3})
+    cycles = {plan.cases[0].case_id: (1e5,) * 36}
+    cycles[plan.cases[1].case_id] = (0.0,) * empty + (2e5,) * 12 + (4e5,) * (24 - empty)
+    of_kinds = [replace(run, slices={"throughput_per_s": cycles[run.case_id]}) for run in runs]
+    key = plan.cases[0].case_id, plan.cases[1].case_id, "throughput_per_s"
+    found = verdicts_by_pair(result_of(plan, of_kinds))[key]
+    assert (found.verdict, found.doubt) == (verdict, "two_modes")
