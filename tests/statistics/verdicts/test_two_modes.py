@@ -180,7 +180,7 @@ def test_a_third_kind_of_cycles_in_which_nothing_came_bars_the_direction(
     empty: int, verdict: str
 ) -> None:
     plan, runs = flat_out_in_slices({"loop/nodelay": [1.0] * 6, "loop/cork": [2.0, 4.0] * 3})
-    cycles = {plan.cases[0].case_id: (1e5,) * 36}
+    cycles: dict[str, tuple[float, ...]] = {plan.cases[0].case_id: (1e5,) * 36}
     cycles[plan.cases[1].case_id] = (0.0,) * empty + (2e5,) * 12 + (4e5,) * (24 - empty)
     of_kinds = [replace(run, slices={"throughput_per_s": cycles[run.case_id]}) for run in runs]
     key = plan.cases[0].case_id, plan.cases[1].case_id, "throughput_per_s"
