@@ -125,6 +125,28 @@ pub fn send_now(fd: RawFd, head: &[u8], tail: &[u8]) -> io::Result<usize> {
     }
 }
 
+/// Take what has come, as much as fits, without waiting; returns how many bytes, 0 where the peer has
+/// ended its stream, and None where nothing has come.
+///
+/// # Errors
+/// The kernel's error of the connection.
+pub fn receive_now(fd: RawFd, into: &mut [u8]) -> io::Result<Option<usize>> {
+    loop {
+        // SAFETY: `into` is valid for writing.
+        let received =
+            unsafe { libc::recv(fd, into.as_mut_ptr().cast(), into.len(), libc::MSG_DONTWAIT) };
+        if received >= 0 {
+            return Ok(Some(received as usize));
+        }
+        let error = io::Error::last_os_error();
+        match error.kind() {
+            io::ErrorKind::Interrupted => {}
+            io::ErrorKind::WouldBlock => return Ok(None),
+            _ => return Err(error),
+        }
+    }
+}
+
 /// Wait until the kernel takes bytes or has an error to report; false when `give_up_ns` came first.
 ///
 /// # Errors
