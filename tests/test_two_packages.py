@@ -17,7 +17,7 @@ from tinygram import _native as of_library
 from tinygram_bench import _native as of_bench
 
 ROOT = Path(__file__).parents[1]
-MAX_LIBRARY_BYTES = 725_000
+MAX_LIBRARY_BYTES = 760_000
 """What it has today, and a little (docs/decisions/0022). Both in one had 1.75 MB."""
 
 

@@ -2,7 +2,7 @@
 
 Times are CLOCK_MONOTONIC in nanoseconds. Calls that may block or run long release the GIL."""
 
-from asyncio import AbstractEventLoop, WriteTransport
+from asyncio import AbstractEventLoop, BufferedProtocol, WriteTransport
 from collections.abc import Callable, Iterable
 from socket import socket
 from typing import Self, TypeAlias, TypeVar, final
@@ -19,6 +19,7 @@ __all__ = [
     "Knobs",
     "Leftover",
     "Outbox",
+    "StraightTls",
     "Ticker",
     "__version__",
     "flush_all_at_exit",
@@ -287,6 +288,34 @@ class Outbox:
 
     def _stats_parts(self) -> _StatsParts:
         """See `Batch`."""
+
+@final
+class StraightTls:
+    """Established TLS of asyncio over a socket, with OpenSSL and the kernel called directly.
+
+    Whatever is unusual is left to `tls`, an `EstablishedTls`, and to the transport below it.
+    """
+
+    @staticmethod
+    def of(
+        tls: BufferedProtocol,
+        below: WriteTransport,
+        encryption: object,
+        established: object,
+        lent_socket: socket | None = None,
+    ) -> StraightTls | None:
+        """None where OpenSSL cannot be called, or the connection is not laid out as known.
+
+        `below`: the transport below, a `_SelectorSocketTransport` of asyncio; `encryption`: the
+        `_ssl._SSLSocket` of `tls`; `established`: the state of `tls` in which the handshake is
+        over; `lent_socket`: the one that the program gave, and may close.
+        """
+
+    def write(self, data: ReadableBuffer, /) -> None:
+        """Encrypt the message and send it."""
+
+    def read_ready(self) -> None:
+        """Receive what has come, decrypt it, and give it to the protocol."""
 
 @final
 class Histogram:

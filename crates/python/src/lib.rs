@@ -31,6 +31,8 @@ mod _native {
     #[pymodule_export]
     use super::event_loop::ticker::Ticker;
     #[pymodule_export]
+    use super::event_loop::tls::StraightTls;
+    #[pymodule_export]
     use super::histogram::Histogram;
     #[pymodule_export]
     use super::knobs::Knobs;

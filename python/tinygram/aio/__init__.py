@@ -2,5 +2,5 @@
 
 It uses only the loop's public interface: each connection's own transport stays below ours, reads,
 and takes what the kernel does not. The exception is asyncio's TLS, which `established_tls` gives
-short ways, and whose end `end_of_tls` watches.
+short ways, in native code where that knows OpenSSL, and whose end `end_of_tls` watches.
 """

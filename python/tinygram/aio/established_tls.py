@@ -7,10 +7,14 @@ this module knows it, of another Python for example, is left as it is.
 
 from __future__ import annotations
 
+import socket
 import ssl
+from asyncio.selector_events import _SelectorSocketTransport  # type: ignore[attr-defined]
 from asyncio.sslproto import SSLAgainErrors, SSLProtocol, SSLProtocolState
 from collections import deque
 from typing import Any
+
+from tinygram import _native
 
 _ESTABLISHED = SSLProtocolState.WRAPPED
 
@@ -38,6 +42,12 @@ class EstablishedTls(SSLProtocol):
     _state: SSLProtocolState
     _transport: Any
     _write_backlog: deque[Any]
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Let go of the native code that reads, which refers to both."""
+        if isinstance(self._transport, _SelectorSocketTransport):
+            self._transport._read_ready_cb = None
+        super().connection_lost(exc)
 
     def get_buffer(self, n: int) -> memoryview:  # noqa: ARG002
         """The buffer for what the transport below reads next."""
@@ -117,17 +127,39 @@ _KNOWN = (
     *("_fatal_error", "_loop", "_start_shutdown", "_write_appdata"),
 )
 
+_KNOWN_BELOW = (
+    *("_add_reader", "_buffer", "_conn_lost", "_fatal_error", "_read_ready_cb"),
+    *("_read_ready__get_buffer", "_read_ready__on_eof", "_sock_fd"),
+)
 
-def established(transport: Any) -> Any:
+
+def established(transport: Any, lent_socket: socket.socket | None = None) -> Any:
     """Give asyncio's transport of TLS the short ways; returns what messages are to be written to.
 
     That is `transport` itself where its TLS is not as this module knows it, and stays as it is.
+    `lent_socket`: the one that the program gave, and may close.
     """
     tls = getattr(transport, "_ssl_protocol", None)
     if not _is_known(tls):
         return transport
     tls.__class__ = EstablishedTls
-    return tls
+    return _straight(tls, lent_socket)
+
+
+def _straight(tls: Any, lent_socket: socket.socket | None) -> Any:
+    """Have native code call OpenSSL and the kernel, where both are as it knows them."""
+    below = tls._transport
+    if type(below) is not _SelectorSocketTransport:
+        return tls
+    if not all(hasattr(below, name) for name in _KNOWN_BELOW):
+        return tls
+    straight = _native.StraightTls.of(tls, below, tls._sslobj._sslobj, _ESTABLISHED, lent_socket)
+    if straight is None:
+        return tls
+    below._read_ready_cb = straight.read_ready
+    if below.is_reading():
+        below._add_reader(below._sock_fd, straight.read_ready)
+    return straight
 
 
 def _is_known(tls: Any) -> bool:

@@ -26,7 +26,7 @@ try:
     from tinygram.aio.established_tls import established
 except (ImportError, AttributeError):  # The TLS of this Python is not as that module knows it.
 
-    def established(transport: Any) -> Any:
+    def established(transport: Any, lent_socket: socket.socket | None = None) -> Any:  # noqa: ARG001
         return transport
 
 
@@ -109,7 +109,7 @@ class Transport(asyncio.Transport):
             settings.knobs,
             fd,
             ticker,
-            established(inner) if is_tls else inner,
+            established(inner, connection.lent_socket) if is_tls else inner,
             self,
             # Closing a uvloop closes descriptors, whose numbers may soon be those of other files.
             None if is_asyncio else loop,

@@ -89,12 +89,14 @@ class Above(asyncio.BufferedProtocol):
 class Ends:
     """TLS between `above` and `below`, whose handshake is over, and the peer of it."""
 
+    below: Any
+
     def __init__(self, is_short: bool, buffer: bytearray | memoryview) -> None:
         self.loop = asyncio.SelectorEventLoop()
         self.faults: list[str] = []
         self._sent: list[list[bytes]] = []
         self.loop.set_exception_handler(lambda _, told: self.faults.append(repr(told["exception"])))
-        self.above, self.below = Above(buffer), Below()
+        self.above = Above(buffer)
         context = anonymous(ssl.PROTOCOL_TLS_CLIENT)
         self.tls: Any = SSLProtocol(self.loop, self.above, context, self.loop.create_future())
         self._to_peer, self._from_peer = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -103,9 +105,14 @@ class Ends:
         self._shake_hands()
         self.transport = self.tls._app_transport
         self.transport.set_write_buffer_limits(high=1, low=0)
-        self.write = (established(self.transport) if is_short else self.transport).write
+        self._writer = established(self.transport) if is_short else self.transport
+
+    def write(self, message: bytes) -> None:
+        """Send the message the short way, or asyncio's."""
+        self._writer.write(message)
 
     def _shake_hands(self) -> None:
+        self.below = Below()
         self.tls.connection_made(self.below)
         is_over = False
         while not is_over:

@@ -35,3 +35,39 @@ def test_the_library_is_imported_without_a_name_of_asyncio_s_tls(without: str) -
         check=False,
     )
     assert (done.stdout, done.returncode) == ("left as it is\n", 0), done.stderr
+
+
+_ENCRYPTION = """
+import ssl, sys, _ssl
+{change}
+from tinygram import _native
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+context.check_hostname = False
+made = context.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO())
+class Below:
+    _sock_fd = 0
+print(_native.StraightTls.of(Below(), Below(), made._sslobj, None) is not None)
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "is_taken"),
+    [
+        ("", True),
+        ("del _ssl.__file__", False),
+        ("_ssl.__file__ = '/nowhere/_ssl.so'", False),
+        ("_ssl.__file__ = _ssl.__file__ + chr(0)", False),
+        ("import math; _ssl.__file__ = math.__file__", False),
+        ("sys.hexversion = 0x030f00f0", False),
+    ],
+    ids=["as it is", "part of the interpreter", "not loaded", "no name", "no OpenSSL", "later"],
+)
+def test_openssl_is_called_only_where_it_is_found(change: str, is_taken: bool) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _ENCRYPTION.format(change=change)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.stdout, done.returncode) == (f"{is_taken}\n", 0), done.stderr

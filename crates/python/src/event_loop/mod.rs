@@ -6,3 +6,4 @@ mod lent;
 pub mod outbox;
 mod surroundings;
 pub mod ticker;
+pub mod tls;

@@ -1,4 +1,4 @@
-use super::lent::LentSocket;
+use super::{lent::LentSocket, tls::StraightTls};
 use pyo3::{PyTraverseError, PyVisit, intern, prelude::*};
 
 /// The objects that an outbox calls: its transport, the one below, the loop, the program's socket.
@@ -19,10 +19,11 @@ pub struct Surroundings {
 impl Surroundings {
     /// Write `data` to the transport below.
     pub fn write_below(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.below
-            .bind(py)
-            .call_method1(intern!(py, "write"), (data,))
-            .map(drop)
+        let below = self.below.bind(py);
+        if let Ok(tls) = below.cast_exact::<StraightTls>() {
+            return tls.get().write(data);
+        }
+        below.call_method1(intern!(py, "write"), (data,)).map(drop)
     }
 
     /// Report that a message was held, refused or passed on because the transport below is full.
