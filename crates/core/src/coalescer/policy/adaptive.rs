@@ -4,8 +4,10 @@
 //! Iterations decide which messages leave together. The first message after a rest leaves at once, unless
 //! the last iterations had several, or the messages that usually follow would wait longer for its write
 //! than it waits for the iteration's end; those that follow in the iteration leave at its end, in one
-//! write, however slow the program is between them. Where messages come as fast as the loop lets them
-//! ([`load`]), they are held for more iterations. An iteration without a message ends every hold.
+//! write, however slow the program is between them. A foreign loop that has had single messages does not tell
+//! of most ends: there a few that are apart leave by themselves first ([`NEXT_NS`]). Where messages come as fast
+//! as the loop lets them ([`load`]), they are held for more iterations. An iteration without a message ends
+//! every hold.
 
 mod load;
 
@@ -22,7 +24,8 @@ const IDLE_NS: u64 = 20_000;
 const REST_NS: u64 = 5_000;
 /// A loop that is not ours and does not tell of this iteration's end has begun another one if a message
 /// comes this long after the last write: later than the next message of the same burst, and sooner than
-/// an iteration ends. A program that computes for longer between two messages pays for one more write.
+/// an iteration ends. A program that computes for longer between messages pays for a write each, up to
+/// `TOLD_EVERY` of them.
 const NEXT_NS: u64 = 1_500;
 /// A sender that has been silent for this long was not busy.
 const PAUSE_NS: u64 = 100_000;
