@@ -220,6 +220,53 @@ fn a_loop_that_is_not_ours_is_seldom_asked_for_ticks_where_messages_come_singly(
     assert_eq!(iterate(&mut driver, 4, 25_000), 1);
 }
 
+/// An iteration of a loop that calls at its end where it is asked to. Returns how many writes it made.
+fn iterate_as_asked(driver: &mut Driver, messages: usize, work_ns: u64) -> u64 {
+    let before = writes(driver);
+    for _ in 0..messages {
+        driver.now_ns += work_ns;
+        driver.send(&[0; 10]);
+    }
+    if driver.coalescer.wants_tick() || !driver.coalescer.pending().is_empty() {
+        driver.now_ns += 1_000;
+        driver.tick(false);
+    }
+    writes(driver) - before
+}
+
+/// How many writes the first iteration of 100 messages makes after so many with one, each after a rest.
+/// Those that follow it make one at most.
+fn first_of_several(of_loop: Loop, singles: u64, work_ns: u64) -> u64 {
+    let mut driver = driver_of(of_loop);
+    for _ in 0..singles {
+        iterate_as_asked(&mut driver, 1, 1_000);
+        driver.now_ns += 50_000;
+    }
+    let first = iterate_as_asked(&mut driver, 100, work_ns);
+    for _ in 0..20 {
+        let made = iterate_as_asked(&mut driver, 100, work_ns);
+        assert!(made <= 1, "{of_loop:?}, {work_ns} ns of work: {made}");
+    }
+    first
+}
+
+#[test]
+fn after_single_messages_a_loop_that_is_not_ours_writes_at_most_seven_of_a_slow_program_first() {
+    for work_ns in [0, 1_000, 2_000, 15_000, 19_000] {
+        // One iteration in seven is told of, and now and then one is held to look whether waiting brings
+        // more; the first with several may be any of these.
+        let most = |of_loop| {
+            let phases = (20..90).map(|singles| first_of_several(of_loop, singles, work_ns));
+            phases.max().unwrap()
+        };
+        let of_foreign = if work_ns < 1_500 { 2 } else { 8 };
+        assert_eq!(most(Loop::Foreign), of_foreign, "{work_ns} ns of work");
+        for of_loop in [Loop::Plain, Loop::Resting] {
+            assert!(most(of_loop) <= 2, "{of_loop:?}, {work_ns} ns of work");
+        }
+    }
+}
+
 #[test]
 fn a_loop_of_ours_is_asked_for_ticks_until_it_rests() {
     let mut driver = driver_of(Loop::Resting);
