@@ -7,10 +7,11 @@ from pathlib import Path
 
 import counts
 import pytest
-from counts.__main__ import main
+from counts.__main__ import main, row_of
 from counts.callgrind import dumps, own_instructions
 from counts.faces import FACES
 from counts.judging import OF_COMPILER, Count, Counts, differences, moved
+from published.stored import ROWS, Asked, read
 
 DUMP = """\
 # callgrind format
@@ -121,6 +122,22 @@ def test_what_was_made_differently_is_not_comparable(fact: str) -> None:
 def test_every_face_has_what_is_expected_of_it() -> None:
     path = Path(counts.__file__).with_name("expected.json")
     assert list(Counts.from_json(path.read_text()).faces) == list(FACES)
+
+
+def test_what_was_asked_is_reached_by_the_ratio_itself_and_not_by_what_it_is_rounded_to() -> None:
+    for ratio, is_reached in {2.3977: False, 2.4: True, None: None}.items():
+        row = row_of("uvloop, write", {"by_hand_ratio": ratio}, ratio)
+        assert (row.asked, row.is_reached) == (Asked(at_least=2.4), is_reached)
+    assert row_of("uvloop, writelines", {"by_hand_ratio": 3.4}, 3.4).asked is None
+
+
+def test_the_stored_rows_say_what_their_ratios_reach() -> None:
+    rows = read(ROWS / "speed.json").tables["counts"].rows
+    assert [row.row for row in rows] == list(FACES)
+    for row in rows:
+        ratio = row.figures["by_hand_ratio"]
+        assert ratio is None or isinstance(ratio, float)
+        assert row == row_of(row.row, row.figures, ratio)
 
 
 def test_a_word_that_it_does_not_know_ends_it_before_anything_is_counted(
