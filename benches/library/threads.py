@@ -24,7 +24,17 @@ from functools import partial
 from statistics import median
 
 from msgspec.structs import replace
-from pairs import SEED, bench, only_case, show_environment, shown, side_by_side, stream_options
+from pairs import (
+    SEED,
+    at_least,
+    at_most,
+    bench,
+    only_case,
+    show_environment,
+    shown,
+    side_by_side,
+    stream_options,
+)
 from published import stored
 from published.stored import Asked, Column
 from published.telling import store, take_into, tell
@@ -96,7 +106,8 @@ Round = Mapping[str, Measured]
 class Row:
     """`ours` ÷ `base` of one figure; `asked`: at least so much where more is better, else at most.
 
-    `by_interval`: the interval's upper end decides, because nothing may be lost.
+    With `asked` inside the interval it cannot be said which it is. `by_interval`: the interval's
+    upper end decides, because nothing may be lost.
     """
 
     text: str
@@ -115,10 +126,11 @@ class Row:
             ratios.append(median(a / b for a, b in pairs if a is not None and b))
         return figure_of(ratios)
 
-    def is_reached(self, ratio: Figure) -> bool:
+    def is_reached(self, ratio: Figure) -> bool | None:
+        """Whether it is; None where that cannot be said."""
         if self.figure.endswith("_per_s"):
-            return ratio.median >= self.asked
-        return (ratio.high if self.by_interval else ratio.median) <= self.asked
+            return at_least(ratio, self.asked)
+        return ratio.high <= self.asked if self.by_interval else at_most(ratio, self.asked)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from datetime import date
 from functools import partial
 from math import ceil
 
-from published import simulation
+from published import budget, simulation
 from published.claim import LOOPS, links, loopback
 from published.printing import printed
 from published.stored import ROOT, ROWS, Figure, Row, read
@@ -153,6 +153,7 @@ def _day(on: date) -> str:
 SUMMARIES: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "README.md": {"claim": _claim_of_readme, "programs": _programs_of_readme},
     "docs/claim.md": {"by-runtime": _claim_by_runtime, "virtual-time": simulation.table},
+    "docs/speed.md": {"threads-budget": budget.table},
     "docs/how-to/choose-a-strategy.md": {"claim": _claim_for_who_chooses},
     "docs/how-to/measure-over-a-network.md": {"claim-links": _claim_over_links},
     "docs/how-to/read-a-report.md": {"report": partial(_report, "asyncio")},

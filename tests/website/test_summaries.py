@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from pathlib import Path
 
 import pytest
-from published import claim, simulation, summaries
+from published import budget, claim, simulation, summaries
 from published.simulation import Cost
-from published.stored import ROOT, Figure, Row
+from published.stored import ROOT, Asked, Cell, Figure, Row, Table
 
 SIMULATED = """# Strategies
 
@@ -105,3 +106,21 @@ def test_rows_whose_base_loop_stalls_are_in_no_range() -> None:
 def test_shares_are_as_fine_as_they_are_small() -> None:
     assert summaries.mean_and_worst(Cost(0.14, 17.4, 3)) == "0.1 and 17 %"
     assert summaries.mean_and_worst(Cost(287.4, 1_817, 3)) == "287 and 1,817 %"
+
+
+def test_what_is_beyond_the_native_limit_is_told_in_time() -> None:
+    medians: list[Cell] = [[8e6, 20e6], [5e6, 20e6], [4e6, 20e6]]
+    ways = ("combine", "coalesce:10us", "adaptive")
+    rows = [
+        Row(f"8 producers flat out: {way} ÷ native limit", {"medians": both}, Asked(0.5))
+        for way, both in zip(ways, medians, strict=True)
+    ]
+    call = Row("CoalescingSocket: sock.send(m)", {"ns": Figure(28.6, 28.2, 30.0)})
+    tables = {
+        "threads": Table("bench", "Linux", date(2026, 11, 27), "row", [], rows),
+        "send-calls": Table("bench", "Linux", date(2026, 11, 29), "row", [], [call]),
+    }
+    told = budget.beyond(tables, "8 producers", "")
+    assert told.row == "8 producers, a message at a time"
+    of_ways = {"combine": 75, "coalesce:10us": 150, "adaptive": 200}
+    assert told.figures == pytest.approx(of_ways | {"limit": 50, "asked": 50, "call": 28.6})
