@@ -167,8 +167,10 @@ keeps up, the time of a message. Ratios are to the best fixed strategy of the ce
 same each time. The first two grids have three seeds, the others one.
 
 What it leaves out: the receiver's work beyond waking and reading, other connections, waits for a lock, caches, a host that
-takes the core away, what it costs to tell a thread and to change to it, which is guessed (2.5 and 5 µs), and as fixed
-strategies holds between 10 and 100 µs. `nagle` pays for a write of each message in full.
+takes the core away, and as fixed strategies holds between 10 and 100 µs. `nagle` pays for a write of each message in full, so
+that loads which threads lose to it on a host are not lost here. Seven costs are guessed: telling a thread and changing to it
+(2.5 and 5 µs), telling our loop of an iteration's end (0.1), having another loop call us (0.5), a read when bytes are there
+(1.5), an acknowledgement that comes over a link (1), and the kernel's slack of a plain loop's timers (50).
 
 ";
 
