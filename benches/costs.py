@@ -18,12 +18,13 @@ import statistics
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from datetime import date
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import uvloop
-from pairs import show_environment
+from pairs import environment_words, show_environment
 
 import tinygram
 from tinygram_bench.host.awake import cores_awake
@@ -54,14 +55,16 @@ def main() -> int:
     os.sched_setaffinity(0, {cores.sender_cpu})
     found: dict[str, list[float]] = {}
     with cores_awake(), _receiver(cores.receiver_cpu) as (sock, told):
+        host = environment_words("cubic")
         for _ in range(_ROUNDS):
             for name, value in _round(sock, told):
                 found.setdefault(name, []).append(value)
     lines = [_line(name, figure_of(values)) for name, values in sorted(found.items())]
-    confidence = f"{confidence_of(_ROUNDS):.1%}"
+    confidence, today = f"{confidence_of(_ROUNDS):.1%}", date.today()
     text = "\n".join(
         [
             "# Costs for the simulation, measured by benches/costs.py: name, median, low, high.",
+            f"# Measured on {today.day} {today:%B %Y}: {host}.",
             f"# Nanoseconds, of a byte picoseconds; {_ROUNDS} rounds, confidence {confidence}.",
             *lines,
         ]
