@@ -256,6 +256,11 @@ claim-quick: build ## the same for a part of the cells, in 7 minutes
 claim-links: build ## the same over emulated links, a part of the loads, in 25 minutes
 	@$(CLAIM) --grid links
 
+.PHONY: claim-slices
+claim-slices: SET := slices
+claim-slices: build ## the cells of threads that claim-confirm.md has as lost, in slices of 200 ms: 20 minutes at most
+	@$(CLAIM) --lost-in results/published/claim-confirm.md --runtime threads --slice-ms 200 --minutes 20
+
 .PHONY: man
 man: build ## write the man pages of the command into target/man/man1 (MANPATH=target/man man tinygram)
 	@$(BIN)/tinygram man --into target/man/man1

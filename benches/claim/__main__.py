@@ -13,11 +13,11 @@ from typing import Any
 import msgspec
 from published.pages import fill
 
+from claim.asked import ONCE, cells_of, parser
 from claim.code import code
-from claim.grid import GRIDS, RUNTIMES, SETS, Cell, Set
-from claim.judging.compare import LOOKS
+from claim.grid import SETS, Set
 from claim.page import report
-from claim.page.summary import PARTS, parts
+from claim.page.summary import PARTS, kind_of, parts
 from claim.planned import all_runs
 from claim.result import About, ClaimResult, claim_of, earlier_of
 from claim.study import Grid, by_strategy
@@ -35,16 +35,14 @@ from tinygram_bench.workloads.stream.run import Stream
 
 _MINUTES = {"full": 44.0, "quick": 6.7, "links": 25.0}
 _RESULTS = Path("results")
-_ONCE = "confirm"
-"""The set that is not looked at before the code is as it will be."""
 
 
 def main() -> int:
     """Exit status 0 when the claim holds, over the whole grid; else 1, and 130 after Ctrl-C."""
-    parser = _parser()
-    asked = parser.parse_args()
+    options = parser(__doc__)
+    asked = options.parse_args()
     if asked.into and not asked.report:
-        parser.error("--into needs --report FILE: what was measured is looked at first")
+        options.error("--into needs --report FILE: what was measured is looked at first")
     try:
         return _report(asked) if asked.report else _measure(asked)
     except (UsageError, OutputError) as error:
@@ -59,10 +57,9 @@ def _report(asked: argparse.Namespace) -> int:
     if asked.into:
         filled = tuple(parts(claim))
         if not filled:
-            there = ", and of ".join(f"{grid!r} and {name!r}" for grid, name in PARTS)
             raise UsageError(
-                f"{asked.into} has no part for grid {claim.grid!r} and set {claim.set.name!r}: "
-                f"it has those of {there}"
+                f"{asked.into} has no part for {kind_of(claim)}: it has those for "
+                f"{', and for '.join(map(str, PARTS))}"
             )
         for part, text in filled:
             fill(asked.into, part, text)
@@ -81,10 +78,11 @@ def _tell(claim: ClaimResult, page: Path | None) -> None:
 def _measure(asked: argparse.Namespace) -> int:
     give_up_s = time.monotonic() + 60 * (asked.minutes or _MINUTES[asked.grid])
     sizes = SETS[asked.set]
-    cells = _cells(asked)
+    cells = cells_of(asked)
     path = asked.out or _default_path(asked)
+    earlier = _earlier(asked, sizes, path.parent)
     about: dict[str, Any] = msgspec.to_builtins(
-        About("claim", asked.grid, sizes, code(), _earlier(asked, sizes, path.parent))
+        About("claim", asked.grid, sizes, code(), earlier, slice_ms=asked.slice_ms)
     )
     prepare(parse_links([cell.link for cell in cells]), DEFAULT_BACKEND)
     with ExitStack() as stack:
@@ -93,7 +91,7 @@ def _measure(asked: argparse.Namespace) -> int:
         bench = stack.enter_context(running(Stream(sizes.seed), by_strategy))
         placement = default_placement()
         plan = Plan(
-            cases=tuple(run.case(cells, placement) for run in all_runs(cells)),
+            cases=tuple(run.case(cells, placement, asked.slice_ms) for run in all_runs(cells)),
             rounds=asked.rounds,
             seed=sizes.seed,
         )
@@ -129,21 +127,12 @@ def _nothing_measured() -> int:
     return 130
 
 
-def _cells(asked: argparse.Namespace) -> list[Cell]:
-    runtimes = asked.runtime or RUNTIMES
-    cells = [cell for cell in GRIDS[asked.grid](SETS[asked.set]) if cell.runtime in runtimes]
-    cells = [cell for cell in cells if asked.only in cell.name]
-    if not cells:
-        raise UsageError(f"no cell has {asked.only!r} in its name")
-    return cells
-
-
 def _earlier(asked: argparse.Namespace, sizes: Set, folder: Path) -> tuple[str, ...]:
     """The results of a set that counts once. Raises UsageError unless --again was given."""
-    earlier = earlier_of(sizes, folder) if sizes.name == _ONCE else ()
+    earlier = earlier_of(sizes, folder) if sizes.name == ONCE else ()
     if earlier and not asked.again:
         raise UsageError(
-            f"set {_ONCE!r} was measured before, and counts once ({'; '.join(earlier)}): --again "
+            f"set {ONCE!r} was measured before, and counts once ({'; '.join(earlier)}): --again "
             "measures it again, and the page tells of both"
         )
     return earlier
@@ -157,24 +146,6 @@ def _why(page: Path) -> str:
     """What was written by hand about the lost cells, beside the page: `claim-confirm-why.md`."""
     by_hand = page.with_name(f"{page.stem}-why.md")
     return by_hand.read_text() if by_hand.exists() else ""
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m claim", description=__doc__)
-    parser.add_argument("--set", choices=SETS, default="tuning", help="seeds and sizes")
-    parser.add_argument("--grid", choices=GRIDS, default="full", help="which cells")
-    parser.add_argument("--minutes", type=float, help="it ends then at the latest")
-    parser.add_argument("--rounds", type=int, default=LOOKS[-1], help="of a cell at most")
-    parser.add_argument("--runtime", action="append", choices=RUNTIMES, help="only these")
-    parser.add_argument("--only", default="", help="cells that have this text in their name")
-    parser.add_argument("--again", action="store_true", help=f"measure {_ONCE!r} once more")
-    parser.add_argument("--out", type=Path, help="the result file")
-    parser.add_argument("--page", type=Path, help="write this page, and its picture beside it")
-    parser.add_argument("--report", type=Path, help="measure nothing: read this result file")
-    parser.add_argument(
-        "--into", type=Path, help="with --report: the page that sums up, docs/claim.md"
-    )
-    return parser
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What is measured: the cells, the strategies in each, and the two sets of seeds and sizes."""
+"""What is measured: the cells, the strategies in each, and the sets of seeds and sizes."""
 
 from __future__ import annotations
 
@@ -34,6 +34,9 @@ _LEAST_CYCLES = 15
 _LEAST_CYCLES_OVER_LINKS = 6
 """The same over a link, whose slices are two to twenty times as long: with fifteen of them, 25
 minutes were five rounds, and the first look is after twelve."""
+_LEAST_CYCLES_LONGER = 3
+"""The same where longer slices than the grid's are asked for. The CPU time of the last one is not
+known, so that two of them are compared."""
 _LEAST_MESSAGES = 20
 _LEAST_BURSTS = 4
 _LEAST_ROUND_TRIPS = 20
@@ -42,7 +45,10 @@ _RECEIVE_BUFFER_BYTES = 256 << 10
 
 
 class Set(Value, frozen=True):
-    """Seeds and sizes: one set to tune on, another to confirm with, once."""
+    """Seeds and sizes: one set to tune on, another to confirm with, once.
+
+    A third one, `slices`, is for cells of the second one that are measured in longer slices.
+    """
 
     name: str
     seed: int
@@ -53,6 +59,7 @@ class Set(Value, frozen=True):
 SETS = {
     "tuning": Set("tuning", 1, 100, 1_000),
     "confirm": Set("confirm", 1_300_001, 90, 1_050),
+    "slices": Set("slices", 3_900_011, 90, 1_050),
 }
 
 
@@ -121,21 +128,32 @@ class Cell(Value, frozen=True):
         """How long each strategy sends in a round, in all of its slices together."""
         return self.cycles * self.slice_ns
 
+    def slices(self, slice_ms: int | None) -> tuple[int, int]:
+        """The length of a slice in ns, and how many each strategy has in a round.
+
+        `slice_ms`: the least length that was asked for; None: the grid's.
+        """
+        asked_ns = (slice_ms or 0) * 1_000_000
+        if asked_ns <= self.slice_ns:
+            return self.slice_ns, self.cycles
+        return asked_ns, max(_LEAST_CYCLES_LONGER, _OWN_NS // asked_ns)
+
     @property
     def strategies(self) -> tuple[str, ...]:
         """The fixed ones, then ours."""
         return (*fixed_strategies(self.runtime), OURS)
 
-    def case(self, strategy: str, placement: str) -> Case:
-        """The bench's case, which takes turns with the others of the cell."""
+    def case(self, strategy: str, placement: str, slice_ms: int | None = None) -> Case:
+        """The bench's case, which takes turns with the others of the cell (`slices`)."""
         is_paced = self.rate_per_s is not None
+        slice_ns, cycles = self.slices(slice_ms)
         options = StreamOptions(
             messages=0,
             message_bytes=MessageBytes(self.message_bytes, self.message_bytes),
             rates_per_s=() if self.rate_per_s is None else (self.rate_per_s,),
             arrival=self.arrival or "constant",
             burst=self.burst,
-            duration_ns=self.duration_ns,
+            duration_ns=cycles * slice_ns,
             receive_buffer_bytes=_RECEIVE_BUFFER_BYTES,
             receiver_command=None,
             congestion_control=permitted_congestion_control(None),
@@ -147,7 +165,7 @@ class Cell(Value, frozen=True):
             has_all=False,
             only=(f"runtime={self.runtime},implementation=tinygram,strategy={strategy}",),
             producers=(self.producers,),
-            slice_ns=self.slice_ns,
+            slice_ns=slice_ns,
         )
         (case,) = plan_stream(options).cases
         study = StudySwitches(

@@ -23,9 +23,9 @@ class PlannedRun(Value, frozen=True):
     strategy: str
     variant: Variant = "once"
 
-    def case(self, cells: Sequence[Cell], placement: str) -> Case:
-        """The bench's case."""
-        case = cells[self.cell].case(self.strategy, placement)
+    def case(self, cells: Sequence[Cell], placement: str, slice_ms: int | None = None) -> Case:
+        """The bench's case; `slice_ms`: the least length of a slice, if not the grid's."""
+        case = cells[self.cell].case(self.strategy, placement, slice_ms)
         suffix = "" if self.variant == "once" else f", {self.variant}"
         return msgspec.structs.replace(case, case_id=f"{case.case_id}{suffix}")
 

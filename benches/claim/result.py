@@ -47,7 +47,7 @@ class About(Value, frozen=True):
     """What the bench's result file keeps for the study, as `study` of its environment.
 
     `earlier`: results of the same set before it. `others`: what others had of the cores' time until
-    the last round; null: not known.
+    the last round; null: not known. `slice_ms`: the least length of a slice; null: the grid's.
     """
 
     name: str
@@ -56,6 +56,7 @@ class About(Value, frozen=True):
     code: Code
     earlier: tuple[str, ...] = ()
     others: Others | None = None
+    slice_ms: int | None = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,8 @@ class ClaimResult:
 
     `cases`: the strategies of the cells, as they were measured. `is_early`: whether it lacks rounds
     before the first look. `judged_by`: the hash of the code that judged now, which need not be that
-    of the measurement (`Code.judge_sha256`).
+    of the measurement (`Code.judge_sha256`). `slice_ms`: the least length of a slice that was asked
+    for; None: the grid's, by which alone the claim is judged.
     """
 
     grid: str
@@ -80,6 +82,7 @@ class ClaimResult:
     judged_by: str
     runs: tuple[Measured, ...]
     others: Others | None = None
+    slice_ms: int | None = None
 
     @property
     def failures(self) -> list[Measured]:
@@ -112,6 +115,7 @@ def claim_of(result: Result) -> ClaimResult:
         judged_by=judge_sha256(),
         runs=runs,
         others=about.others,
+        slice_ms=about.slice_ms,
     )
 
 
@@ -139,8 +143,8 @@ def whole_grid(result: ClaimResult) -> list[Cell]:
 
 
 def is_whole(result: ClaimResult) -> bool:
-    """Whether the whole grid was measured, as far as the first look at least."""
-    is_full = set(result.cells) == set(whole_grid(result))
+    """Whether the whole grid was measured in its slices, as far as the first look at least."""
+    is_full = result.slice_ms is None and set(result.cells) == set(whole_grid(result))
     return not result.is_early and is_full and measured_cells(result) == len(result.cells)
 
 

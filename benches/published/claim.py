@@ -1,7 +1,7 @@
 """What the pages of the claim found, which benches/claim made of its results: for other pages.
 
 `results/published/claim-confirm.md` and `claim-links.md` are what is stored. The marked parts of
-docs/claim.md called `answer`, `confirmed` and `links` are filled by the study.
+docs/claim.md called `answer`, `confirmed`, `links` and `slices` are filled by the study.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OF_RUNTIME = re.compile(
 )
 _ANSWER = re.compile(r"^\*\*The claim (holds|does not hold)\*\*", re.MULTILINE)
 _LOST = re.compile(
-    r"^\| (loop|asyncio|uvloop|threads), [^|]+ \| [\d.]+ \([^|]+ \| (\S+) \|", re.MULTILINE
+    r"^\| ((?:loop|asyncio|uvloop|threads), [^|]+) \| ([\d.]+ \([^|]+) \| (\S+) \|", re.MULTILINE
 )
 
 
@@ -57,11 +57,20 @@ class Counted:
 
 
 @dataclass(frozen=True)
+class Lost:
+    """A lost cell, the cost of `adaptive` ÷ the winner's as the page has it, and the winner."""
+
+    cell: str
+    ratio: str
+    winner: str
+
+
+@dataclass(frozen=True)
 class Found:
     """Cells counted, and two worst regrets in percent, as a page tells them.
 
     `answer`: `holds` or `does not hold`. `own_worse`: in how many cells ours costs over 5 % more
-    than the best one, by the estimate. `lost_to`: the runtime and the winner of each lost cell.
+    than the best one, by the estimate. `lost_cells`: the largest loss first.
     """
 
     on: date
@@ -74,7 +83,14 @@ class Found:
     regret: str
     single_regret: str
     runtimes: Mapping[str, Counted]
-    lost_to: list[tuple[str, str]]
+    lost_cells: list[Lost]
+
+    def lost_to(self, winner: str, runtime: str) -> int:
+        """How many cells of a runtime are lost to a strategy."""
+        return sum(
+            each.winner == winner and each.cell.startswith(f"{runtime}, ")
+            for each in self.lost_cells
+        )
 
     def of(self, runtimes: Iterable[str]) -> Counted:
         """The cells of these runtimes together."""
@@ -109,11 +125,11 @@ def found_in(page: Path) -> Found:
         regret=regret[1],
         single_regret=regret[2],
         runtimes=_by_runtime(text, own[2]),
-        lost_to=_LOST.findall(text),
+        lost_cells=[Lost(*each) for each in _LOST.findall(text)],
     )
     together = found.of(found.runtimes)
     told = (found.held, found.lost, found.undecided, found.lost)
-    if (together.held, together.lost, together.undecided, len(found.lost_to)) != told:
+    if (together.held, together.lost, together.undecided, len(found.lost_cells)) != told:
         raise SystemExit(f"{page} tells other sums than its tables have")
     return found
 

@@ -23,7 +23,7 @@ _STALL = 100
 def _claim_of_readme() -> str:
     here = loopback()
     of_loops, of_threads = here.of(LOOPS), here.of(["threads"])
-    to_nagle = here.lost_to.count(("threads", "nagle"))
+    to_nagle = here.lost_to("nagle", "threads")
     rows = [
         *_simulated(),
         f"| measured, event and plain loops ({of_loops.cells}) | {of_loops.words()} |",
@@ -95,7 +95,7 @@ def _programs_of_readme() -> str:
 def _claim_by_runtime() -> str:
     found = loopback()
     of_loops, of_threads = found.of(LOOPS), found.of(["threads"])
-    to_nagle = found.lost_to.count(("threads", "nagle"))
+    to_nagle = found.lost_to("nagle", "threads")
     return (
         f"On event loops and a plain loop {of_loops.lost} of {of_loops.cells} cells are lost, and "
         f"none costs more than {of_loops.regret:g} % more by the estimate. With threads that share "

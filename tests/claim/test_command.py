@@ -67,6 +67,26 @@ def test_it_measures_saves_and_writes_the_page(tmp_path: Path, cell: tuple[str, 
     assert (tmp_path / "claim.md").read_text() == page
 
 
+def test_longer_slices_are_measured_where_they_are_asked_for(tmp_path: Path) -> None:
+    paced = ("--grid", "quick", "--runtime", "loop", "--only", "10k/s poisson × 1")
+    process = start(tmp_path, *paced, "--slice-ms", "40", "--rounds", "1")
+    said, errors = process.communicate(timeout=LONGEST_S)
+    assert process.returncode == 1, errors
+    assert "in slices of 40 ms or longer, not the grid's" in said
+    result = load(tmp_path / "claim.json")
+    assert (result.slice_ms, result.failures) == (40, [])
+    assert {case.parameters.slice_ns for case in result.cases} == {40_000_000}
+    # The CPU time of the last slice is not known.
+    assert {len(run.costs["sum"]) for run in result.runs} == {3}
+    assert "3 to 3 slices each, of 40 to 40 ms" in (tmp_path / "claim.md").read_text()
+    told = start(tmp_path, "--report", str(tmp_path / "claim.json"), "--into", "docs/claim.md")
+    _, errors = told.communicate(timeout=LONGEST_S)
+    assert (
+        "docs/claim.md has no part for grid 'quick' and set 'tuning' in longer slices: it has "
+        "those for grid 'full' and set 'confirm', and for " in errors
+    )
+
+
 def test_ctrl_c_keeps_what_was_measured_and_leaves_no_process(tmp_path: Path) -> None:
     process = start(tmp_path, *CELL)
     assert process.stderr is not None

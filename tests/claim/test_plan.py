@@ -66,13 +66,33 @@ def test_threads_have_cells_with_several_producers() -> None:
     assert {cell.rate_per_s is None for cell in several} == {True, False}
 
 
-def test_the_two_sets_share_neither_sizes_nor_arrivals() -> None:
+def test_longer_slices_are_the_same_cells_in_fewer_turns() -> None:
+    for cell, grid_ns in ((LOOP, 5_000_000), (FLAT_OUT, 10_000_000)):
+        assert cell.slices(None) == (grid_ns, cell.cycles)
+        # What is no longer than the grid's changes nothing.
+        assert cell.slices(3) == cell.slices(grid_ns // 1_000_000) == cell.slices(None)
+        assert cell.slices(20) == (20_000_000, 7)
+        assert cell.slices(200) == (200_000_000, 3)
+        run = PlannedRun(0, OURS)
+        case = run.case([cell], "same", 200)
+        assert case.parameters.slice_ns == 200_000_000
+        assert StreamParameters.of(case).duration_ns == 600_000_000
+        assert PlannedRun.of(case, [cell]) == run
+
+
+def test_the_sets_share_no_arrivals_and_to_tune_and_to_confirm_no_sizes() -> None:
     tuning, confirm = SETS["tuning"], SETS["confirm"]
     assert {tuning.small_bytes, tuning.large_bytes}.isdisjoint(
         {confirm.small_bytes, confirm.large_bytes}
     )
     # A round's arrivals have the set's seed plus the round.
-    assert abs(tuning.seed - confirm.seed) > LOOKS[-1]
+    for one, other in pairwise(sorted(each.seed for each in SETS.values())):
+        assert other - one > LOOKS[-1]
+
+
+def test_the_set_for_longer_slices_has_the_cells_of_the_one_to_confirm_with() -> None:
+    for make in GRIDS.values():
+        assert make(SETS["slices"]) == make(SETS["confirm"])
 
 
 def test_the_first_look_fits_into_the_time_that_was_promised() -> None:

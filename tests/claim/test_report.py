@@ -14,10 +14,12 @@ from claim.judging.compare import LOOKS
 from claim.others import Others
 from claim.page import report
 from claim.page.goals import count_of, goals_of
+from claim.page.longer import in_longer_slices
 from claim.page.summary import parts, summary
 from claim.planned import PlannedRun, all_runs
 from claim.result import About, ClaimResult, claim_of, earlier_of, is_whole, judge
 from claim.runs import Measured
+from published.claim import Lost
 from tests.claim.worlds import EQUAL, FLAT_OUT, LOOP, changed, late, runs_of
 from tests.support.small_result import RESULT
 
@@ -360,3 +362,36 @@ def test_only_what_docs_claim_has_a_part_for_fills_it(lost: ClaimResult) -> None
 
 def test_a_part_of_the_grid_sums_up_as_a_part(held: ClaimResult) -> None:
     assert "It is not shown either way: a part was measured" in summary(held)
+
+
+def test_longer_slices_show_nothing_of_the_claim_and_fill_a_part_of_their_own(
+    held: ClaimResult, lost: ClaimResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(GRIDS, "full", lambda _: list(CELLS))
+    confirmed = replace(held, set=SETS["confirm"])
+    assert is_whole(confirmed)
+    longer = replace(confirmed, slice_ms=200)
+    assert not is_whole(longer)
+    assert "(grid *full*), in slices of 200 ms or longer, not the grid's." in report.opening(longer)
+    assert list(parts(longer)) == []
+    assert list(parts(replace(held, set=SETS["slices"]))) == []
+    ((part, _),) = parts(replace(lost, set=SETS["slices"], slice_ms=200))
+    assert part == "slices"
+
+
+def test_lost_cells_are_told_beside_what_they_are_in_longer_slices(
+    held: ClaimResult, lost: ClaimResult
+) -> None:
+    cells = [Lost(CELLS[2].name, "1.40 (1.34–1.44)", "nagle"), Lost("not here", "1.1", "combine")]
+    for result, rival, outcome, counts in (
+        (replace(held, slice_ms=200), "nagle", "held", "held 1, lost 0, and 0 are undecided"),
+        (replace(lost, slice_ms=200), "nagle", "**lost**", "held 0, lost 1, and 0 are undecided"),
+    ):
+        said, _, rows = in_longer_slices(result, cells).partition("\n\n")
+        assert "Of the 2 cells that are lost in the claim, 1 of them to `nagle`, 1 were" in said
+        assert counts in said
+        (row,) = [line for line in rows.splitlines() if line.startswith("| threads")]
+        found = row.strip("| ").split(" | ")
+        assert found[:4] == [CELLS[2].name, "nagle", "1.40 (1.34–1.44)", rival]
+        assert found[5] == outcome
+        assert found[7] == str(LOOKS[0])

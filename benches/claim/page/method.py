@@ -49,7 +49,7 @@ def method(result: ClaimResult) -> str:
 - **Cells**: {len(result.cells)}, all listed above. In a round all strategies of a cell that run in
   it are up side by side, each with its own processes and connection, and take turns in
   {so_many} slices each, of {lasting}, every cycle in a new random order and over the same arrivals.
-  What is compared lies milliseconds apart (decision 0023).
+  What is compared lies a few slices apart (decision 0023).
 - **The ends of slices**: {ends}
 - **Latency** is from due to received, without what the pacer was late with that message (from when
   it was due, or asked for if that was later). The pacer sleeps, for all strategies alike, and spins

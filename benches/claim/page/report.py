@@ -43,7 +43,9 @@ def sentences(result: ClaimResult) -> tuple[str, str]:
 def _answer(result: ClaimResult) -> str:
     whole = len(whole_grid(result))
     if not is_whole(result):
-        why = ", and the measurement ended early" if result.is_early else ""
+        slices = result.slice_ms
+        why = "" if slices is None else f", in slices of {slices} ms or longer, not the grid's"
+        why += ", and the measurement ended early" if result.is_early else ""
         return (
             f"This shows nothing of the claim: {measured_cells(result)} of the {whole} cells were "
             f"measured (grid *{result.grid}*){why}."

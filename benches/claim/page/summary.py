@@ -3,18 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from msgspec.structs import replace
+from published.claim import loopback
 
 from claim.grid import OURS
 from claim.judging.compare import LARGE_LOSS, MARGIN
 from claim.judging.judge import Count, count_figures
 from claim.page.goals import count_of, goals_of, holds
+from claim.page.longer import in_longer_slices
 from claim.page.wording import percent
 from claim.result import ClaimResult, is_whole, runtimes_of
 
-PARTS = {("full", "confirm"): "confirmed", ("links", "tuning"): "links"}
-"""Grid and set → the part of docs/claim.md that has them."""
+
+@dataclass(frozen=True)
+class Kind:
+    """What was measured."""
+
+    grid: str
+    set: str
+    has_longer_slices: bool = False
+
+    def __str__(self) -> str:
+        slices = " in longer slices" if self.has_longer_slices else ""
+        return f"grid {self.grid!r} and set {self.set!r}{slices}"
+
+
+PARTS = {
+    Kind("full", "confirm"): "confirmed",
+    Kind("links", "tuning"): "links",
+    Kind("full", "slices", has_longer_slices=True): "slices",
+}
+"""Kind → the part of docs/claim.md that has it."""
+
+
+def kind_of(result: ClaimResult) -> Kind:
+    return Kind(result.grid, result.set.name, result.slice_ms is not None)
 
 
 def summary(result: ClaimResult) -> str:
@@ -45,8 +70,10 @@ def summary(result: ClaimResult) -> str:
 
 def parts(result: ClaimResult) -> Iterator[tuple[str, str]]:
     """Each part of docs/claim.md that this result fills (`pages.fill`), and its text."""
-    part = PARTS.get((result.grid, result.set.name))
-    if part is not None:
+    part = PARTS.get(kind_of(result))
+    if part == "slices":
+        yield part, in_longer_slices(result, loopback().lost_cells)
+    elif part is not None:
         yield part, summary(result)
     if part == "confirmed" and is_whole(result):
         yield "answer", _answer(result)

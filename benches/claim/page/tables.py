@@ -16,7 +16,7 @@ from claim.page.reasons import Profile, facts_of, paid_elsewhere, reason_of
 from claim.page.wording import SHOWN, cost_text, percent, ratio_text
 from claim.result import ClaimResult, figures_in, runtimes_of
 
-_SIGN = {"held": "held", "lost": "**lost**", "undecided": "undecided"}
+SIGN = {"held": "held", "lost": "**lost**", "undecided": "undecided"}
 NONE = "–"
 
 
@@ -127,7 +127,7 @@ def lost(result: ClaimResult) -> str:
         rows.append(
             (
                 result.cells[verdict.cell].name,
-                _lost_by(verdict),
+                decided_by(verdict),
                 verdict.rival,
                 reason_of(verdict, ours, theirs),
                 facts_of(ours, theirs),
@@ -138,8 +138,8 @@ def lost(result: ClaimResult) -> str:
     return table(header, rows, left=6)
 
 
-def _lost_by(verdict: Verdict) -> str:
-    """The ratio that is lost: the clock's, or the one that counts predict."""
+def decided_by(verdict: Verdict) -> str:
+    """The ratio that decides: the clock's, or the one that counts predict."""
     if verdict.is_by_counts and verdict.counted is not None:
         return f"{ratio_text(verdict.counted)} by counts"
     return ratio_text(verdict.ratio)
@@ -184,7 +184,7 @@ def _outcome(verdicts: Sequence[Verdict | None]) -> str:
     by = " by CPU time" if verdict.figure == "cpu" else ""
     if verdict.is_by_counts:
         by += " by counts"
-    text = f"{_SIGN[verdict.outcome]}{by} beside {', '.join(verdict.rivals)}"
+    text = f"{SIGN[verdict.outcome]}{by} beside {', '.join(verdict.rivals)}"
     if verdict.counted is None or not is_bounded(verdict.counted):
         return text
     return f"{text}; counted {ratio_text(verdict.counted)}"

@@ -1,0 +1,75 @@
+"""The cells that the claim lost, in longer slices than those it is judged by: for docs/claim.md."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from published.claim import Lost
+
+from claim.grid import OURS
+from claim.judging.compare import MARGIN, of_all
+from claim.judging.counts import KERNEL_HOLDS
+from claim.judging.judge import Verdict, count_figures
+from claim.judging.samples import Samples
+from claim.page.tables import NONE, SIGN, decided_by, table
+from claim.page.wording import percent, ratio_text
+from claim.result import ClaimResult
+
+
+def in_longer_slices(result: ClaimResult, lost: Sequence[Lost]) -> str:
+    """Which of the `lost` cells are lost here, too; those that were not measured are counted."""
+    samples = Samples.of(result.runs)
+    names = {each.cell for each in lost}
+    deciding = {
+        result.cells[each.cell].name: each
+        for each in result.judged.verdicts
+        if each.is_deciding and result.cells[each.cell].name in names
+    }
+    header = (
+        "cell",
+        "best fixed strategy in the claim",
+        f"`{OURS}` ÷ it",
+        f"best fixed strategy in {result.slice_ms} ms",
+        f"`{OURS}` ÷ it",
+        "outcome",
+        f"`{OURS}` ÷ `{KERNEL_HOLDS}`",
+        "rounds",
+    )
+    rows = [_row(each, deciding[each.cell], samples) for each in lost if each.cell in deciding]
+    return f"{_counted(result, lost, list(deciding.values()))}\n\n{table(header, rows)}".rstrip()
+
+
+def _counted(result: ClaimResult, lost: Sequence[Lost], measured: Sequence[Verdict]) -> str:
+    count = count_figures(measured)
+    begun = result.started_at.partition("T")[0]
+    ended = ", and the measurement ended early" if result.is_early else ""
+    before = sum(each.winner == KERNEL_HOLDS for each in lost)
+    now = sum(each.rival == KERNEL_HOLDS for each in measured)
+    others = result.others
+    text = (
+        f"Of the {len(lost)} cells that are lost in the claim, {before} of them to "
+        f"`{KERNEL_HOLDS}`, {len(measured)} were measured in slices of {result.slice_ms} ms "
+        f"(set *{result.set.name}*, {begun}{ended}): `{OURS}` held {count.held}, lost "
+        f"{count.lost}, and {count.undecided} are undecided, with a margin of {percent(MARGIN)}; "
+        f"`{KERNEL_HOLDS}` is the best fixed strategy in {now}."
+    )
+    if others is not None:
+        text += f" Other programs had {percent(others.programs)} of the cores' time, and other "
+        text += f"machines of the host took {percent(others.machines)}."
+    return text
+
+
+def _row(lost: Lost, verdict: Verdict, samples: Samples) -> tuple[str, ...]:
+    """`adaptive` ÷ `nagle` is of all rounds that have both: of one where `nagle` was hopeless."""
+    beside = of_all(samples.ratios(verdict.cell, OURS, KERNEL_HOLDS, verdict.figure))
+    outcome = SIGN[verdict.outcome] + (" by counts" if verdict.is_by_counts else "")
+    return (
+        lost.cell,
+        lost.winner,
+        lost.ratio,
+        verdict.rival,
+        decided_by(verdict),
+        outcome if verdict.doubt is None else f"{outcome} ({verdict.doubt})",
+        NONE if beside is None else ratio_text(beside),
+        str(verdict.rounds),
+    )
