@@ -20,6 +20,6 @@ mod supervisor;
 pub use ping_pong::{MAX_ROUND_TRIPS, PING_PONG_BYTES, ping_pong};
 pub use relay::{
     CALIBRATION_BITS_PER_S, CALIBRATION_DELAY_NS, Calibration, Counts, Departures, Framing,
-    OFFLOADED_BYTES, Relay, RelayError, Report, Stops, calibrate,
+    OFFLOADED_BYTES, Relay, RelayError, Report, Segment, Stops, calibrate,
 };
 pub use supervisor::{enter, refusal};

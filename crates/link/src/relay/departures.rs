@@ -67,18 +67,23 @@ impl Watch {
 }
 
 /// A segment, as its headers say (RFC 9293 §3.1).
-#[derive(Debug, PartialEq, Eq)]
-struct Segment {
-    from: u16,
-    to: u16,
-    first: u32,
-    acknowledged: u32,
-    has_data: bool,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// The port that it comes from.
+    pub from: u16,
+    /// The port that it goes to.
+    pub to: u16,
+    /// The sequence number of its first byte.
+    pub first: u32,
+    /// The sequence number of the byte that is expected next of the other end.
+    pub acknowledged: u32,
+    /// Whether it has more than headers.
+    pub has_data: bool,
 }
 
 impl Segment {
-    /// `None`: no TCP, or shorter than its headers say.
-    fn of(packet: &[u8]) -> Option<Self> {
+    /// The segment of an IPv4 packet. `None`: no TCP, or shorter than its headers say.
+    pub fn of(packet: &[u8]) -> Option<Self> {
         let ipv4_bytes = usize::from(packet.first()? & 0xf) * 4;
         if *packet.get(9)? != TCP {
             return None;

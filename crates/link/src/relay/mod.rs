@@ -11,7 +11,7 @@ mod stops;
 mod tests;
 
 pub use calibrate::{Calibration, calibrate};
-pub use departures::Departures;
+pub use departures::{Departures, Segment};
 pub use framing::{Framing, OFFLOADED_BYTES};
 pub use lane::Counts;
 pub use stops::Stops;

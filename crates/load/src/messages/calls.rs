@@ -210,6 +210,37 @@ impl RequestReader {
     }
 }
 
+/// Counts one connection's replies as they come, and compares them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReplyReader {
+    received: u64,
+}
+
+impl ReplyReader {
+    /// Take the connection's next bytes. Returns how many replies they complete.
+    ///
+    /// # Errors
+    /// The first reply of which a wrong byte is among them; nothing is then counted.
+    pub fn push(&mut self, content: &CallContent, chunk: &[u8]) -> Result<u64, u64> {
+        if let Some(index) = content.wrong_reply(self.received, chunk) {
+            return Err(index);
+        }
+        let before = self.replies(content);
+        self.received += chunk.len() as u64;
+        Ok(self.replies(content) - before)
+    }
+
+    /// How many replies have come whole.
+    pub fn replies(&self, content: &CallContent) -> u64 {
+        self.received / content.reply_bytes
+    }
+
+    /// How many bytes of the next reply have come.
+    pub fn partial_bytes(&self, content: &CallContent) -> u64 {
+        self.received % content.reply_bytes
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -18,7 +18,7 @@ mod publications;
 mod sizes;
 mod spread;
 
-pub use calls::{CallContent, ContentError, MAX_CALL_BYTES, RequestReader};
+pub use calls::{CallContent, ContentError, MAX_CALL_BYTES, ReplyReader, RequestReader};
 pub use check::{StreamCheck, StreamError};
 pub use cutter::Cutter;
 pub use echo::{Completed, EchoError, Echoes};

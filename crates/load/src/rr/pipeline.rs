@@ -11,7 +11,7 @@ use super::{
     tally::{Called, Tally},
 };
 use crate::{
-    messages::CallContent,
+    messages::{CallContent, ReplyReader},
     schedule::{Agenda, Book, Span},
     socket::{receive_now, wait_ready},
 };
@@ -36,9 +36,9 @@ pub struct Pipeline<'a> {
     depth: usize,
     socket: TcpStream,
     connect_ns: u64,
-    /// Requests that were sent whole, and bytes of replies that came.
+    /// Requests that were sent whole.
     requests: u64,
-    received: u64,
+    replies: ReplyReader,
     buffer: Vec<u8>,
 }
 
@@ -99,7 +99,7 @@ impl<'a> Pipeline<'a> {
             socket,
             connect_ns,
             requests: 0,
-            received: 0,
+            replies: ReplyReader::default(),
             buffer: vec![1; BUFFER_BYTES],
         };
         let warm_up = Span {
@@ -161,7 +161,7 @@ impl<'a> Pipeline<'a> {
             if !self.receive(&mut waiting, tally)? {
                 wait_ready(self.fd(), is_blocked, next_due_at_ns).map_err(|source| {
                     CallError::Receive {
-                        index: self.received / self.content.reply_bytes(),
+                        index: self.replies.replies(self.content),
                         source,
                     }
                 })?;
@@ -207,9 +207,8 @@ impl<'a> Pipeline<'a> {
 
     /// Take the bytes that have come. Returns whether there were any.
     fn receive(&mut self, waiting: &mut Waiting<'_>, tally: &mut Tally) -> Result<bool, CallError> {
-        let (fd, expected) = (self.fd(), self.content.reply_bytes());
-        let index = self.received / expected;
-        let count = receive_now(fd, &mut self.buffer)
+        let index = self.replies.replies(self.content);
+        let count = receive_now(self.fd(), &mut self.buffer)
             .map_err(|source| CallError::Receive { index, source })?;
         let Some(count) = count else {
             return Ok(false);
@@ -218,16 +217,16 @@ impl<'a> Pipeline<'a> {
         if count == 0 {
             return Err(CallError::ShortReply {
                 index,
-                received: self.received % expected,
-                expected,
+                received: self.replies.partial_bytes(self.content),
+                expected: self.content.reply_bytes(),
             });
         }
         let read = &self.buffer[..count];
-        if let Some(index) = self.content.wrong_reply(self.received, read) {
-            return Err(CallError::WrongReply { index });
-        }
-        self.received += count as u64;
-        for index in index..self.received / expected {
+        let completed = self
+            .replies
+            .push(self.content, read)
+            .map_err(|index| CallError::WrongReply { index })?;
+        for index in index..index + completed {
             let wanted = waiting.in_flight.pop_front();
             let wanted = wanted.ok_or(CallError::EarlyReply { index })?;
             waiting.on_reply(wanted, ended_ns, tally);

@@ -1,10 +1,10 @@
 //! The far end of a stream on many connections: one thread reads them by epoll(7), notes the time of
 //! each read that ended a message, and compares every byte.
-//!
-//! Each connection sends its number, [`NUMBER_BYTES`] bytes, before its first message: connections that
-//! were made one after the other may be accepted in another order.
 
-use super::receiver::{Meets, Receiver, Reception};
+use super::{
+    numbers::{Numbered, number_of},
+    receiver::{Meets, Receiver, Reception},
+};
 use crate::{
     messages::{Note, Spread},
     process::Usage,
@@ -12,7 +12,7 @@ use crate::{
 };
 use rustix::net::sockopt;
 use std::{
-    io::{self, ErrorKind, Read},
+    io::{self, ErrorKind},
     net::{TcpListener, TcpStream},
     os::fd::{AsRawFd, RawFd},
     time::Duration,
@@ -22,8 +22,6 @@ use tinygram_net::{
     epoll::{Epoll, For},
 };
 
-/// A connection's number, little-endian.
-pub const NUMBER_BYTES: usize = 4;
 /// How long a connection may take to send its number.
 const NUMBER_LIMIT: Duration = Duration::from_secs(10);
 
@@ -148,40 +146,22 @@ fn accepted(
     sender: Admission,
 ) -> io::Result<(Vec<Option<TcpStream>>, u16, u64)> {
     let mut strangers = 0;
-    let mut streams: Vec<Option<TcpStream>> = Vec::new();
-    streams.resize_with(count, || None);
     let mut peer_port = 0;
-    while streams.iter().any(Option::is_none) {
-        let missing = streams.iter().filter(|stream| stream.is_none()).count();
-        for _ in 0..missing {
-            let (mut stream, peer) = listener.accept()?;
-            if !sender.admit(&stream, peer.ip()) {
-                strangers += 1;
-                continue;
-            }
-            let number = number_of(&mut stream)?;
-            match streams.get_mut(number) {
-                Some(free @ None) => *free = Some(stream),
-                _ => {
-                    let told = format!("a connection came with number {number}, which is not free");
-                    return Err(io::Error::other(told));
-                }
-            }
-            if number == 0 {
-                peer_port = peer.port();
-            }
+    let mut streams = Numbered::new(count);
+    while streams.missing() > 0 {
+        let (mut stream, peer) = listener.accept()?;
+        if !sender.admit(&stream, peer.ip()) {
+            strangers += 1;
+            continue;
+        }
+        stream.set_read_timeout(Some(NUMBER_LIMIT))?;
+        let number = number_of(&mut stream)?;
+        streams.put(number, stream).map_err(io::Error::other)?;
+        if number == 0 {
+            peer_port = peer.port();
         }
     }
-    Ok((streams, peer_port, strangers))
-}
-
-fn number_of(stream: &mut TcpStream) -> io::Result<usize> {
-    let mut number = [0; NUMBER_BYTES];
-    stream.set_read_timeout(Some(NUMBER_LIMIT))?;
-    stream
-        .read_exact(&mut number)
-        .map_err(|error| io::Error::other(format!("a connection brought no number: {error}")))?;
-    Ok(u32::from_le_bytes(number) as usize)
+    Ok((streams.into_places(), peer_port, strangers))
 }
 
 #[cfg(test)]

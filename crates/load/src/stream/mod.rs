@@ -2,6 +2,7 @@
 //! what comes, on one connection or on many.
 
 pub mod connections;
+pub mod numbers;
 pub mod pacer;
 pub mod receiver;
 pub mod sender;
