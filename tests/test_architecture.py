@@ -13,7 +13,7 @@ import grimp
 import pytest
 
 ROOT = Path(__file__).parents[1]
-NOT_OURS = {"target", "dist", "results", "__pycache__"}
+NOT_OURS = {"target", "dist", "results", "__pycache__", "corpus", "artifacts"}
 CODE = {".c", ".h", ".py", ".pyi", ".rs", ".sh"}
 PYO3 = ("python", "python-bench")
 MAX_LINES = 400
