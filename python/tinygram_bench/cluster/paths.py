@@ -8,7 +8,10 @@ import socket
 import threading
 import time
 
+from tinygram_bench.host.network.connections import received_whole
+
 TOKEN_BYTES = 16
+TOTAL_BYTES = 8
 _LIMIT_S = 5.0
 _FOR_S = 0.25
 _BLOCK = bytes(1 << 17)
@@ -33,23 +36,35 @@ class Sink:
                 except OSError:
                     return  # No connection came in time.
                 with sock:
-                    if self._has_taken(sock):
+                    if has_taken(sock, self.token):
                         return
 
-    def _has_taken(self, sock: socket.socket) -> bool:
-        """Whether it began with the token; then all bytes were read, and their number was told."""
-        sock.settimeout(_LIMIT_S)
-        try:
-            if not hmac.compare_digest(sock.recv(TOKEN_BYTES, socket.MSG_WAITALL), self.token):
-                return False
-            buffer = bytearray(len(_BLOCK))
-            total = 0
-            while count := sock.recv_into(buffer):
-                total += count
-            sock.sendall(total.to_bytes(8, "little"))
-        except OSError:
+
+def has_taken(sock: socket.socket, token: bytes) -> bool:
+    """Whether the connection began with the token; then its other bytes were read and counted.
+
+    It was told how many they are.
+    """
+    try:
+        if not hmac.compare_digest(received_whole(sock, TOKEN_BYTES, _LIMIT_S), token):
             return False
-        return True
+        sock.settimeout(_LIMIT_S)
+        buffer = bytearray(len(_BLOCK))
+        total = 0
+        while count := sock.recv_into(buffer):
+            total += count
+        sock.sendall(total.to_bytes(TOTAL_BYTES, "little"))
+    except OSError:
+        return False
+    return True
+
+
+def told_total(sock: socket.socket) -> int:
+    """Read how many bytes the sink has counted. Raises OSError."""
+    told = received_whole(sock, TOTAL_BYTES, _LIMIT_S)
+    if len(told) < TOTAL_BYTES:
+        raise OSError("the other host ended the connection early")
+    return int.from_bytes(told, "little")
 
 
 def bytes_per_s(host: str, port: int, token: bytes) -> float:
@@ -62,8 +77,6 @@ def bytes_per_s(host: str, port: int, token: bytes) -> float:
         while time.monotonic() - began_s < _FOR_S:
             sock.sendall(_BLOCK)
         sock.shutdown(socket.SHUT_WR)
-        told = sock.recv(8, socket.MSG_WAITALL)
+        total = told_total(sock)
         took_s = time.monotonic() - began_s
-    if len(told) != 8:
-        raise OSError("the other host ended the connection early")
-    return int.from_bytes(told, "little") / took_s
+    return total / took_s

@@ -22,6 +22,7 @@ from typing import Any
 from msgspec import Struct
 
 from tinygram_bench.cluster import AUTO
+from tinygram_bench.host.network.connections import received_whole
 from tinygram_bench.model.errors import UsageError
 
 _ADDRESS = re.compile(r"([A-Za-z0-9._-]{1,253}):([0-9]{1,5})")
@@ -29,6 +30,7 @@ _CONNECT_S = 4.0
 _JOIN_S = 8
 _PLACED_S = 8.0
 _ANSWER_S = 10.0
+_FRAME_HEADER_BYTES = 9
 _AT_A_TIME = 4
 """How many steps a host may do at a time: a long one, and pings."""
 _EXTRAS = ("uvloop", "aiofastnet")
@@ -242,7 +244,7 @@ def _check_listens(asked: str) -> None:
         )
     try:
         with socket.create_connection((found[1], int(found[2])), _CONNECT_S) as sock:
-            is_grpc = "RAY_USE_TLS" in os.environ or _speaks_http2(sock)
+            is_grpc = "RAY_USE_TLS" in os.environ or speaks_http2(sock)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
         raise UsageError(
@@ -255,14 +257,14 @@ def _check_listens(asked: str) -> None:
         )
 
 
-def _speaks_http2(sock: socket.socket) -> bool:
+def speaks_http2(sock: socket.socket) -> bool:
     """Whether the peer's first answer is a SETTINGS frame (RFC 9113, 3.4): Ray speaks gRPC."""
     sock.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\x04" + bytes(5))
     try:
-        header = sock.recv(9, socket.MSG_WAITALL)
+        header = received_whole(sock, _FRAME_HEADER_BYTES, _CONNECT_S)
     except TimeoutError:
         return False
-    return len(header) == 9 and header[3] == 4
+    return len(header) == _FRAME_HEADER_BYTES and header[3] == 4
 
 
 def _join(ray: ModuleType, asked: str) -> None:

@@ -59,6 +59,8 @@ class Clock:
         """The last jump: the time of the look before which it happened, and its error."""
         self._unheard = 0
         """How many answers are still to come that nobody waited for: no look is made of them."""
+        self._heard = b""
+        """The bytes of an answer that has come in part."""
         self._host = host
         self.failure: str | None = None
         """Why the clock does not answer any more; None while it does."""
@@ -248,9 +250,12 @@ class Clock:
         self._sock.settimeout(left_s)
 
     def _hear(self) -> bytes:
-        answer = self._sock.recv(TIME.size, socket.MSG_WAITALL)
-        if len(answer) != TIME.size:
-            raise OSError("it has ended the connection")
+        while len(self._heard) < TIME.size:
+            more = self._sock.recv(TIME.size - len(self._heard))
+            if not more:
+                raise OSError("it has ended the connection")
+            self._heard += more
+        answer, self._heard = self._heard, b""
         self._unheard -= 1
         return answer
 

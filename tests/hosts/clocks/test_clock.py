@@ -269,6 +269,25 @@ def test_cases_that_begin_or_end_together_share_a_look() -> None:
         assert len(found._looks) == 2
 
 
+class InPieces:
+    """A socket that returns these, one at a time, as one with a timeout may."""
+
+    def __init__(self, *pieces: bytes) -> None:
+        self._pieces = list(pieces)
+
+    def recv(self, length: int, _flags: int = 0) -> bytes:
+        piece = self._pieces.pop(0)
+        assert len(piece) <= length
+        return piece
+
+
+def test_a_time_that_comes_in_pieces_is_heard_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = TIME.pack(NOW_NS)
+    with telling(lambda _: NOW_NS) as found, monkeypatch.context() as patched:
+        patched.setattr(found, "_sock", InPieces(told[:1], told[1:7], told[7:]))
+        assert found._hear() == told
+
+
 def test_a_time_that_no_clock_has_is_refused() -> None:
     """An order with a time that is counted from it would be refused."""
     with (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from typing import Any
 
 from tinygram_bench import _native
@@ -120,6 +121,26 @@ def introduce(sock: socket.socket, token: bytes | None) -> None:
     """
     if token is not None:
         _native.Admission(None, token).introduce(sock.fileno(), INTRODUCTION_LIMIT_NS)
+
+
+def received_whole(sock: socket.socket, length: int, limit_s: float) -> bytes:
+    """The next `length` bytes, however they are cut; fewer where the connection ends before.
+
+    A socket with a timeout returns a part in spite of MSG_WAITALL, because it does not block. The
+    socket has another timeout afterwards. Raises OSError, also when all have not come in time.
+    """
+    give_up_s = time.monotonic() + limit_s
+    received = b""
+    while len(received) < length:
+        left_s = give_up_s - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError("timed out")
+        sock.settimeout(left_s)
+        more = sock.recv(length - len(received))
+        if not more:
+            break
+        received += more
+    return received
 
 
 def end_when_silent(sock: socket.socket) -> None:

@@ -13,11 +13,16 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from tinygram_bench.host.descriptors import raise_descriptor_limit
-from tinygram_bench.host.network.connections import Listener, introduce, unconnected_socket
+from tinygram_bench.host.network.connections import (
+    Listener,
+    introduce,
+    received_whole,
+    unconnected_socket,
+)
 from tinygram_bench.workloads.stream.order import Order, ReceiverOrder
 
-_NUMBER_BYTES = 4
-"""The length of a connection's number (crates/load, stream/connections.rs)."""
+NUMBER_BYTES = 4
+"""The length of a connection's number (crates/load, stream/numbers.rs)."""
 _NUMBER_LIMIT_S = 10.0
 
 
@@ -46,7 +51,7 @@ def _connected(order: Order | ReceiverOrder) -> Met:
         introduce(sock, order.client.token)
         if order.connections > 1:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            sock.sendall(number.to_bytes(_NUMBER_BYTES, "little"))
+            sock.sendall(number.to_bytes(NUMBER_BYTES, "little"))
         sockets.append(sock)
     return Met(sockets, {"connect_ns": all_ns // order.connections})
 
@@ -58,7 +63,7 @@ def _accepted(order: Order | ReceiverOrder, announce: Callable[[int], None]) -> 
         announce(listener.port)
         while len(found) < order.connections:
             sock, _ = listener.accept_known()
-            number = 0 if order.connections == 1 else _number_of(sock)
+            number = 0 if order.connections == 1 else number_of(sock)
             if number in found or number >= order.connections:
                 raise OSError(f"a connection came with number {number}, which is not free")
             found[number] = sock
@@ -71,10 +76,10 @@ def connecting_port(order: Order | ReceiverOrder, sock: socket.socket) -> int:
     return int(address[1])
 
 
-def _number_of(sock: socket.socket) -> int:
-    sock.settimeout(_NUMBER_LIMIT_S)
-    number = sock.recv(_NUMBER_BYTES, socket.MSG_WAITALL)
-    if len(number) < _NUMBER_BYTES:
+def number_of(sock: socket.socket) -> int:
+    """Read the number that a connection brings, and nothing after it. Raises OSError."""
+    number = received_whole(sock, NUMBER_BYTES, _NUMBER_LIMIT_S)
+    if len(number) < NUMBER_BYTES:
         raise OSError("a connection brought no number")
     sock.settimeout(None)
     return int.from_bytes(number, "little")
