@@ -49,7 +49,7 @@ test: $(STAMPS)/real $(STAMPS)/older-uvloop ## lint, types, documentation and th
 
 .PHONY: fuzz
 FUZZ_SECONDS ?= 600
-fuzz: $(STAMPS)/dev ## give parsers of what others send anything, for FUZZ_SECONDS
+fuzz: $(STAMPS)/dev ## give parsers of what others send anything, FUZZ_SECONDS for each of five groups
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/pytest -q tests/hosts/test_fuzz.py
 
 .PHONY: checks
