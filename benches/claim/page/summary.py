@@ -32,7 +32,7 @@ class Kind:
 
 PARTS = {
     Kind("full", "confirm"): "confirmed",
-    Kind("links", "tuning"): "links",
+    Kind("links", "confirm"): "links",
     Kind("full", "slices", has_longer_slices=True): "slices",
 }
 """Kind → the part of docs/claim.md that has it."""
