@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import sys
 from concurrent.futures import Future
+from typing import cast
 
 import pytest
 
@@ -14,7 +15,8 @@ from tinygram_bench.cluster import checking
 from tinygram_bench.cluster.checking import SeenHost
 from tinygram_bench.cluster.order import Facts, PathFacts
 from tinygram_bench.cluster.ray_hosts import HostRef, Node
-from tinygram_bench.cluster.running import read_facts
+from tinygram_bench.cluster.running import _serving, facts_of
+from tinygram_bench.hosts.keys import Keys
 from tinygram_bench.model.errors import UsageError
 
 AUTO = ("--cluster", "auto")
@@ -160,11 +162,39 @@ def test_where_ray_is_not_installed_it_is_said_how_to_install_it(
     assert "pip install 'tinygram[cluster]'" in line
 
 
+class Saying:
+    """A host that answers to whatever it is asked with the same bytes."""
+
+    host = "192.0.2.7"
+
+    def __init__(self, said: bytes) -> None:
+        self._said = said
+
+    def ask(
+        self,
+        step: str,  # noqa: ARG002 - it hears nothing
+        order: bytes = b"null",  # noqa: ARG002 - it hears nothing
+    ) -> Future[bytes]:
+        answered: Future[bytes] = Future()
+        answered.set_result(self._said)
+        return answered
+
+
+REMEDY = r"is none of tinygram .*: install the same version on all hosts"
+
+
 def test_what_another_tinygram_says_of_its_host_is_told_in_one_line() -> None:
-    node = Node("1", "192.0.2.7", "seven", 2.0)
-    ref = HostRef(node, None, lambda _: pytest.fail("nobody is asked"), lambda: None)
-    with pytest.raises(UsageError, match=r"what 192\.0\.2\.7 says of itself is none of tinygram"):
-        read_facts(ref, b'{"version": "0.9"}')
+    refs = [cast(HostRef, Saying(b'{"version": "0.9"}'))]
+    with pytest.raises(UsageError, match=r"what 192\.0\.2\.7 says of itself " + REMEDY):
+        facts_of(refs)
+
+
+@pytest.mark.parametrize("said", [b'{"port": 0}', b"5201", b"null", b"{"])
+def test_where_a_host_serves_is_a_port_or_refused_in_one_line(said: bytes) -> None:
+    refs = [cast(HostRef, Saying(said))]
+    keys = Keys(b"", b"", b"")
+    with pytest.raises(UsageError, match=r"what 192\.0\.2\.7 says when told to serve " + REMEDY):
+        _serving(refs, 1, keys, keys)
 
 
 def test_a_look_at_a_cluster_tells_of_a_host_with_another_tinygram_and_goes_on() -> None:

@@ -27,6 +27,7 @@ class Asked:
     now_ns: int = 0
     offset_ns: int = 0
     failing: dict[str, str] = field(default_factory=dict)
+    wrong: dict[str, bytes] = field(default_factory=dict)
     silent: bool = False
     steps: list[str] = field(default_factory=list)
 
@@ -38,6 +39,9 @@ class Asked:
             return future
         if step in self.failing:
             future.set_exception(RuntimeError(self.failing[step]))
+            return future
+        if step in self.wrong:
+            future.set_result(self.wrong[step])
             return future
         answer: object = None
         if step == "now":
@@ -94,6 +98,34 @@ def test_a_server_that_does_not_answer_is_lost(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(running, "_ANSWER_S", 0.05)
     found = starts_of(Asked("a"), Asked("b", silent=True))
     assert found["b"] == Lost("it did not answer in 0.05 s")
+
+
+WRONG = {"another kind": b'"soon"', "no JSON": b"{", "nothing": b"null"}
+
+
+@pytest.mark.parametrize("said", WRONG.values(), ids=WRONG)
+def test_a_server_that_tells_no_time_is_lost_by_name_and_another_gives_it(said: bytes) -> None:
+    servers = servers_of(Asked("a", wrong={"now": said}), Asked("b", now_ns=3))
+    found = servers.starts(LEAD_S)
+    assert found["b"] == Moment(500_000_003, 0)
+    assert_is_refused(found["a"])
+
+
+@pytest.mark.parametrize("said", WRONG.values(), ids=WRONG)
+def test_a_server_that_tells_no_difference_is_lost_and_the_others_are_not(said: bytes) -> None:
+    found = starts_of(Asked("a"), Asked("b", wrong={"clock": said}), Asked("c"))
+    assert_is_refused(found["b"])
+    assert {type(found[each]) for each in "ac"} == {Moment}
+
+
+def test_a_server_that_answers_a_ping_with_something_is_lost() -> None:
+    assert_is_refused(starts_of(Asked("a", wrong={"ping": b"7"}))["a"])
+
+
+def assert_is_refused(found: Moment | Lost) -> None:
+    assert isinstance(found, Lost)
+    assert found.why.startswith("what it says is none of tinygram ")
+    assert found.why.endswith(": install the same version on all hosts")
 
 
 def test_without_any_server_nobody_has_a_start() -> None:

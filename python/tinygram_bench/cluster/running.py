@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct, field
@@ -39,6 +39,8 @@ from tinygram_bench.workloads.echo.marks import ServerUsed
 _ANSWER_S = 6.0
 _OFFER_S = 60.0
 """How long a host may take to start the servers under test of all cases, or to ask them."""
+
+T = TypeVar("T")
 
 
 class ClusterAsked(Struct, frozen=True):
@@ -74,18 +76,17 @@ class _Servers(Struct):
     lost: dict[str, Lost] = field(default_factory=dict)
 
     def starts(self, lead_s: float) -> dict[str, Moment | Lost]:
-        self._asked([(each, "ping", b"") for each in self._present])
+        self._ping()
         found: dict[str, Moment | Lost] = {}
         while not found and self._present:
             first, *others = self._present
             # Asked before the time, because a look takes a while.
             other = msgspec.json.encode(Other(first.host, self.ports[first.host]))
-            looked = self._asked([(each, "clock", other) for each in others])
-            for said in self._asked([(first, "now", b"")]).values():
-                at_ns = msgspec.json.decode(said, type=int) + round(lead_s * 1e9)
+            looked = self._asked([(each, "clock", other) for each in others], Difference)
+            for now_ns in self._asked([(first, "now", b"")], int).values():
+                at_ns = now_ns + round(lead_s * 1e9)
                 found[first.host] = Moment(at_ns, 0)
-                for host, answer in looked.items():
-                    difference = msgspec.json.decode(answer, type=Difference)
+                for host, difference in looked.items():
                     found[host] = Moment(difference.near_ns(at_ns), difference.bound_ns)
         found.update(self.lost)
         return found
@@ -123,39 +124,45 @@ class _Servers(Struct):
         `kind`, `counts`: of what, and how many of them, an answer is made. A host that answers
         something else is lost.
         """
-        self._asked([(each, "ping", b"") for each in self._present])
+        self._ping()
         present = [each for each in self._present if each.host in orders]
         words = [(each, step, msgspec.json.encode(orders[each.host])) for each in present]
         found = {}
-        for host, said in self._asked(words, _OFFER_S).items():
-            try:
-                found[host] = read(said, tuple[kind, ...])
-            except ValueError as error:
-                self.lost[host] = Lost(f"what it says is {error}")
-                continue
-            if len(found[host]) != counts[host]:
-                self.lost[host] = Lost(f"it answers of {len(found.pop(host))} servers")
+        for host, told in self._asked(words, tuple[kind, ...], _OFFER_S).items():
+            if len(told) == counts[host]:
+                found[host] = told
+            else:
+                self.lost[host] = Lost(f"it answers of {len(told)} servers")
         return found
+
+    def _ping(self) -> None:
+        self._asked([(each, "ping", b"") for each in self._present], type(None))
 
     @property
     def _present(self) -> list[HostRef]:
         return [each for each in self.refs if each.host not in self.lost]
 
     def _asked(
-        self, questions: Sequence[tuple[HostRef, str, bytes]], limit_s: float | None = None
-    ) -> dict[str, bytes]:
-        """Each server's answer; servers that do not answer are lost."""
+        self,
+        questions: Sequence[tuple[HostRef, str, bytes]],
+        kind: type[T],
+        limit_s: float | None = None,
+    ) -> dict[str, T]:
+        """Each server's answer; servers that do not answer, or answer something else, are lost."""
         limit_s = _ANSWER_S if limit_s is None else limit_s
         asked = {ref.host: ref.ask(step, order) for ref, step, order in questions}
         wait(asked.values(), limit_s)
-        found = {}
+        found: dict[str, T] = {}
         for host, future in asked.items():
             if not future.done():
                 self.lost[host] = Lost(f"it did not answer in {limit_s:g} s")
             elif (error := future.exception()) is not None:
                 self.lost[host] = Lost(str(error))
             else:
-                found[host] = future.result()
+                try:
+                    found[host] = read(future.result(), kind)
+                except ValueError as wrong:
+                    self.lost[host] = Lost(f"what it says is {wrong}")
         return found
 
 
@@ -194,15 +201,18 @@ def conducting(asked: ClusterAsked, plan: Plan) -> Iterator[tuple[Conductor, lis
 def facts_of(refs: Sequence[HostRef]) -> list[Facts]:
     """The facts about each host. Raises UsageError where one does not tell them."""
     said = answers(refs, [each.ask("facts") for each in refs], "asked what it is")
-    return [read_facts(ref, each) for ref, each in zip(refs, said, strict=True)]
+    return [read_of(ref, each, Facts, "of itself") for ref, each in zip(refs, said, strict=True)]
 
 
-def read_facts(ref: HostRef, said: bytes) -> Facts:
-    """A host's facts. Raises UsageError where another tinygram tells them in another form."""
+def read_of(ref: HostRef, said: bytes, kind: type[T], when: str) -> T:
+    """What a host says. Raises UsageError where another tinygram says it in another form.
+
+    `when` it says that, for the error.
+    """
     try:
-        return read(said, Facts)
+        return read(said, kind)
     except ValueError as error:
-        raise UsageError(f"--cluster: what {ref.host} says of itself is {error}") from error
+        raise UsageError(f"--cluster: what {ref.host} says {when} is {error}") from error
 
 
 def check_versions(refs: Sequence[HostRef], facts: Sequence[Facts]) -> None:
@@ -232,8 +242,10 @@ def _serving(
     orders = serve_orders(refs, clients, server_keys, client_keys)
     asked = [ref.ask("serve", order) for ref, order in zip(refs, orders, strict=True)]
     said = answers(refs, asked, "told to serve")
-    ports = [msgspec.json.decode(each, type=Listening).port for each in said]
-    return {ref.host: port for ref, port in zip(refs, ports, strict=True)}
+    return {
+        ref.host: read_of(ref, each, Listening, "when told to serve").port
+        for ref, each in zip(refs, said, strict=True)
+    }
 
 
 def _generating(
