@@ -31,6 +31,7 @@ class Scripted:
         failing: str = "",
         server: str = "server",
         answers: Callable[[Case], Run] | None = None,
+        wrong: dict[str, bytes] | None = None,
     ) -> None:
         self.host = host
         self.server = server
@@ -40,6 +41,7 @@ class Scripted:
         self._silent = silent
         self._failing = failing
         self._run_of = answers or one_message
+        self._wrong = wrong or {}
         self._cases: tuple[Any, ...] = ()
 
     def ask(self, step: str, order: bytes) -> Future[bytes]:
@@ -51,6 +53,8 @@ class Scripted:
         self.asked.append((step, order))
         if step == self._failing:
             future.set_exception(RuntimeError("its disk is full"))
+        elif step in self._wrong:
+            future.set_result(self._wrong[step])
         elif self._silent not in (step, "everything"):
             future.set_result(msgspec.json.encode(self._answer(step, order)))
         return future
@@ -128,6 +132,37 @@ def test_a_host_that_fails_is_left_out_from_then_on(step: str) -> None:
     assert [each for each, _ in failing.asked].count("begin") == 1
     assert told == ["b is left out from now on: its disk is full"]
     assert failing.has_ended
+
+
+MEASURED = b'{"runs": [], "step_error_ns": 1, "step_fault": null, "late_ns": 0}'
+REFUSED = "what it says is none of tinygram "
+
+
+@pytest.mark.parametrize(
+    ("step", "said", "why"),
+    [
+        ("begin", b'["20 ms"]', REFUSED),
+        ("begin", b"[1, 1]", "it did not tell the lengths of its slices"),
+        ("warm", b"7", REFUSED),
+        ("measure", b"{}", REFUSED),
+        ("measure", b"[" * 100_000, REFUSED),
+        ("measure", MEASURED, "it did not tell a run of each case"),
+    ],
+    ids=["no lengths", "too few", "no silence", "no runs", "too deep", "none of the runs"],
+)
+def test_a_host_that_answers_something_else_is_left_out_and_told_of(
+    step: str, said: bytes, why: str
+) -> None:
+    odd = Scripted("b", [1, 1, 1], wrong={step: said})
+    made, told = conductor(Scripted("a", [1, 1, 1]), odd, Scripted("c", [1, 1, 1]))
+    for run in made.run_cases(PLAN.cases, 0):
+        assert run.failure is None
+        assert run.counters["generators"] == 2
+        assert (run.hosts[1].failure or "").startswith(why)
+    (line,) = told
+    assert line.startswith(f"b is left out from now on: {why}")
+    assert why != REFUSED or line.endswith("install the same version on all hosts")
+    assert odd.has_ended
 
 
 def test_what_a_host_that_is_left_out_still_does_is_ended() -> None:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
+from statistics import mode
 from typing import Any, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct, field
 
 from tinygram_bench.cluster.merging import Part, merged
-from tinygram_bench.cluster.order import BeginOrder, Measured, Moment, Offered
+from tinygram_bench.cluster.order import BeginOrder, Measured, Moment, Offered, read
 from tinygram_bench.cluster.shares import of_all, replied_bytes
 from tinygram_bench.model.result import Case, Run
 from tinygram_bench.workloads.echo.marks import ServerUsed
@@ -118,6 +119,9 @@ class Conductor(Struct):
             },
             list[int],
         )
+        # All have the same cases, and must tell as many lengths.
+        usual = mode(map(len, begun.values())) if begun else 0
+        begun = self._fitting(begun, lambda each: len(each) == usual, "the lengths of its slices")
         lengths = [max(each) for each in zip(*begun.values(), strict=True)]
         warm = self._asked("warm", dict.fromkeys(begun, lengths), type(None))
         if not warm:
@@ -128,6 +132,10 @@ class Conductor(Struct):
         starts = self._by_generator(self.servers.starts(lead_s), warm)
         found = self._asked(
             "measure", {each: start.at_ns for each, start in starts.items()}, Measured
+        )
+        names = [case.case_id for case in cases]
+        found = self._fitting(
+            found, lambda each: [run.case_id for run in each.runs] == names, "a run of each case"
         )
         counted = self._counted(cases, asked, found)
         bounds = {each: starts[each].bound_ns for each in found}
@@ -269,7 +277,7 @@ class Conductor(Struct):
             for each in done:
                 number = waiting.pop(each)
                 try:
-                    answer = msgspec.json.decode(each.result(), type=kind)
+                    answer = _answer(each.result(), kind)
                 except Exception as error:  # noqa: BLE001 - its host is left out, with this reason
                     self._leave_out(number, str(error) or type(error).__name__)
                 else:
@@ -282,6 +290,15 @@ class Conductor(Struct):
                     del waiting[each]
                     self._leave_out(number, fault)
         return dict(sorted(answers.items()))
+
+    def _fitting(
+        self, answers: Mapping[int, T], fits: Callable[[T], bool], what: str
+    ) -> dict[int, T]:
+        """The answers that fit; hosts of the others are left out, for they did not tell `what`."""
+        for number, answer in answers.items():
+            if not fits(answer):
+                self._leave_out(number, f"it did not tell {what}")
+        return {number: answer for number, answer in answers.items() if fits(answer)}
 
     def _ask(self, number: int, step: str, order: bytes) -> Future[bytes]:
         self.messages += 1
@@ -315,3 +332,11 @@ class Conductor(Struct):
         self.tell(f"{host} is left out from now on: {why}")
         # Otherwise it would still send during the rounds of the others.
         self.generators[number].end()
+
+
+def _answer(said: bytes, kind: type[T]) -> T:
+    """What a host says. Raises ValueError, with a remedy, if it is not of this tinygram."""
+    try:
+        return read(said, kind)
+    except ValueError as error:
+        raise ValueError(f"what it says is {error}") from error
