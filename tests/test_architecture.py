@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import tomllib
@@ -20,6 +21,11 @@ MAX_LINES = 400
 MAX_FILES = 12  # In one folder, those in folders below it left out.
 CROWDED = {"docs/decisions", "docs/how-to"}  # A page each: a list is what they are.
 MAX_STUB_LINES = 500  # A stub is one module's list, and has no logic to get lost in.
+
+MAKES_OBJECTS = {
+    *("pickle", "_pickle", "cloudpickle", "dill", "marshal", "shelve"),
+    *("eval", "exec", "compile", "__import__"),
+}
 
 # Put together here, for this file obeys the rule too.
 HOSTS = [("pypi", "org"), ("python" + "hosted", "org"), ("crates", "io"), ("npmjs", "org")]
@@ -106,6 +112,33 @@ def dataclasses_in_the_bench(root: Path) -> list[str]:
     """Python takes a millisecond to make one, in each process of the bench: values are Structs."""
     python = (path for path in files(root / "python/tinygram_bench") if path.suffix == ".py")
     return matches(python, r"^\s*@(dataclasses\.)?dataclass\b")
+
+
+def code_from_bytes(root: Path) -> list[str]:
+    """What would make objects, or run code, of what another host or a file says.
+
+    multiprocessing pickles: one way by hand hands bytes over by it, to a child of its own.
+    """
+    with_a_child = root / "python/tinygram_bench/ways/by_hand/processes.py"
+    return [
+        f"{path}:{line}"
+        for path in files(root / "python")
+        if path.suffix == ".py"
+        for line, name in imported_or_called(path.read_text())
+        if name in MAKES_OBJECTS or (name == "multiprocessing" and path != with_a_child)
+    ]
+
+
+def imported_or_called(source: str) -> Iterator[tuple[int, str]]:
+    """The packages that it imports and the functions that it calls by a bare name; their lines."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Import(names=names):
+                yield from ((node.lineno, each.name.partition(".")[0]) for each in names)
+            case ast.ImportFrom(module=str(module), level=0):
+                yield node.lineno, module.partition(".")[0]
+            case ast.Call(func=ast.Name(id=name)):
+                yield node.lineno, name
 
 
 def let_chains(root: Path) -> list[str]:
@@ -267,6 +300,10 @@ LAWS: list[tuple[Law, str, str]] = [
     (io_in_core, "crates/link/src/model/a.rs", "let now = Instant::now();"),
     (bench_in_the_library, "crates/net/Cargo.toml", "[build-dependencies]\ncc.workspace = true"),
     (dataclasses_in_the_bench, "python/tinygram_bench/a.py", "@dataclass(frozen=True)"),
+    (code_from_bytes, "python/tinygram_bench/far/a.py", "import json, pickle"),
+    (code_from_bytes, "python/tinygram_bench/hosts/a.py", "from marshal import loads"),
+    (code_from_bytes, "python/tinygram/a.py", "def a():\n    import multiprocessing.connection"),
+    (code_from_bytes, "python/tinygram_bench/cluster/a.py", "eval(said)"),
     (let_chains, "crates/net/src/a.rs", "if let Some(a) = b\n    && a > 0\n{"),
     (let_chains, "crates/net/src/a.rs", "while a && let Some(b) = c {"),
     (let_chains, "crates/net/src/a.rs", "if let Some(a) = b(c && d) && e() {"),
