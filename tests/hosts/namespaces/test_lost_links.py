@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import takewhile
@@ -17,8 +18,11 @@ from tests.support.processes import children_of
 from tests.support.waiting import wait_until
 
 LATEST_S = 10.0
+"""What the documentation says of every load."""
+ATTEMPTS = 3
+"""How often that is tried on a host that may run other tests meanwhile."""
 BUSY_S = 30.0
-"""What ending the command may take on a host that runs other tests meanwhile."""
+"""What an attempt may take more there."""
 AT_A_TIME = 3
 ROUND_S = 1
 ROUNDS = 6
@@ -102,45 +106,63 @@ def cut_in_its_midst(folder: Path, name: str) -> CutOff:
         return CutOff(done, two.address, time.monotonic() - cut_s)
 
 
+def assert_in_time(took_s: float, attempt: Callable[[Path], float], folder: Path) -> None:
+    """It took less than `LATEST_S`, or does so in one of some more attempts."""
+    all_s = [took_s]
+    while all_s[-1] >= LATEST_S and len(all_s) < ATTEMPTS:
+        own = folder / f"attempt {len(all_s)}"
+        own.mkdir()
+        all_s.append(attempt(own))
+    assert all_s[-1] < LATEST_S, all_s
+
+
 @pytest.mark.parametrize("name", LOADS)
 def test_a_link_that_drops_everything_is_told_and_finished_rounds_are_kept(
-    cut_off: dict[str, CutOff], name: str
+    cut_off: dict[str, CutOff], tmp_path: Path, name: str
 ) -> None:
     found = cut_off[name]
-    assert found.took_s < LATEST_S + BUSY_S
     check_told(found.done, found.address)
     assert found.address in found.done.stderr + found.done.stdout
+    assert_in_time(found.took_s, lambda folder: cut_in_its_midst(folder, name).took_s, tmp_path)
 
 
 def test_a_server_gives_up_a_client_that_is_cut_off_and_ends_what_it_had_started(
     tmp_path: Path,
 ) -> None:
-    with apart(tmp_path, through=()) as two:
-        command, process = started(two, tmp_path / "run", "stream")
-        assert children_of(two.server.pid)
-        two.cut()
-        cut_s = time.monotonic()
+    def given_up_s(folder: Path) -> float:
         latest_s = LATEST_S + BUSY_S
-        wait_until(lambda: not children_of(two.server.pid), latest_s, "its processes have ended")
-        command.finish(process)
-        assert time.monotonic() - cut_s < 2 * LATEST_S + BUSY_S
-        two.server.terminate()
-        _, said = two.server.communicate(timeout=latest_s)
-    assert re.search(r"lost [0-9.]+: ", said), said
-    assert "Traceback" not in said
+        with apart(folder, through=()) as two:
+            command, process = started(two, folder / "run", "stream")
+            assert children_of(two.server.pid)
+            two.cut()
+            cut_s = time.monotonic()
+            wait_until(lambda: not children_of(two.server.pid), latest_s, "all have ended")
+            took_s = time.monotonic() - cut_s
+            command.finish(process)
+            two.server.terminate()
+            _, said = two.server.communicate(timeout=latest_s)
+        assert re.search(r"lost [0-9.]+: ", said), said
+        assert "Traceback" not in said
+        return took_s
+
+    assert_in_time(given_up_s(tmp_path), given_up_s, tmp_path)
 
 
 def test_a_link_that_drops_everything_before_the_first_round_is_a_usage_error(
     tmp_path: Path,
 ) -> None:
-    with apart(tmp_path) as two:
-        two.cut()
-        begun_s = time.monotonic()
-        done = two.command(tmp_path / "run", "stream").run(
-            *("--only", "loop/nodelay", "--rounds", 1, "--server", two.address),
-            environment=two.environment,
-        )
-        assert time.monotonic() - begun_s < LATEST_S + BUSY_S
-    assert done.code == 2
-    assert f"connecting to {two.address} port 5201 failed" in done.stderr
-    assert "start `tinygram serve --bind ADDRESS` on that host" in done.stderr
+    def refused_s(folder: Path) -> float:
+        with apart(folder) as two:
+            two.cut()
+            begun_s = time.monotonic()
+            done = two.command(folder / "run", "stream").run(
+                *("--only", "loop/nodelay", "--rounds", 1, "--server", two.address),
+                environment=two.environment,
+            )
+            took_s = time.monotonic() - begun_s
+        assert done.code == 2
+        assert f"connecting to {two.address} port 5201 failed" in done.stderr
+        assert "start `tinygram serve --bind ADDRESS` on that host" in done.stderr
+        return took_s
+
+    assert_in_time(refused_s(tmp_path), refused_s, tmp_path)
