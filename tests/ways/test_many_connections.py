@@ -19,6 +19,7 @@ from tinygram_bench.ways import runtimes
 
 CONNECTIONS = 300
 """More than a byte tells."""
+MOST = 10_000
 MESSAGES = 3_000
 FLAT_OUT = ("--lone", "--messages", MESSAGES)
 IN_SLICES = (
@@ -73,6 +74,24 @@ def test_every_message_of_every_way_comes_on_its_connection(load: str, request: 
         if way in ("asyncio/stdlib/nodelay", "native/tinygram/nodelay"):
             assert counters["writes"] == counters["messages"]
     assert f"{CONNECTIONS} connections" in done.stdout
+
+
+def test_ten_thousand_connections_of_one_process_are_received(tmp_path: Path) -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most < MOST + 100:
+        pytest.skip(f"a process may have {most} descriptors here, and this needs {MOST + 100}")
+    ways = [way for way in WAYS if way.startswith("native/") and way.endswith("/nodelay")]
+    done = run_once(
+        *(tmp_path, "stream", "--connections", MOST, "--size", 100, "--messages", 2 * MOST),
+        *(word for way in ways for word in ("--only", way)),
+        *("--rounds", 1, "--lone"),
+    )
+    assert done.code == 0, done.stderr
+    assert len(done.runs) == len(ways) > 0
+    for way in ways:
+        counters = done.run_of(f"stream/{way}/")["counters"]
+        assert counters["messages"] == 2 * MOST
+        assert counters["bytes"] == 200 * MOST
 
 
 def test_flat_out_in_slices_a_stream_ends_with_them_on_all_connections(tmp_path: Path) -> None:
