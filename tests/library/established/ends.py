@@ -12,6 +12,8 @@ from typing import Any
 from tests.library.wires import anonymous
 
 from tinygram.aio.established_tls import EstablishedTls, established
+from tinygram_bench.tls.certificates import SERVER_NAME, new_identity
+from tinygram_bench.tls.contexts import client_context, server_context
 
 KIND = {False: SSLProtocol, True: EstablishedTls}
 """Whether the ways are short → the class that TLS has then."""
@@ -54,6 +56,7 @@ class Above(asyncio.BufferedProtocol):
         self.buffer = buffer
         self.told: list[object] = []
         self.sizehints: list[int] = []
+        self.lost_for: list[str] = []
         self.reactions: dict[str, Callable[[], object]] = {}
 
     def _note(self, what: object, name: str) -> None:
@@ -74,6 +77,9 @@ class Above(asyncio.BufferedProtocol):
     def eof_received(self) -> None:
         self._note("eof", "eof")
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.lost_for.append(repr(exc))
+
     def pause_writing(self) -> None:
         self._note("pause", "pause")
 
@@ -86,26 +92,57 @@ class Above(asyncio.BufferedProtocol):
         return b"".join(each for each in self.told if isinstance(each, bytes))
 
 
+Contexts = tuple[ssl.SSLContext, ssl.SSLContext]
+"""Of a client and of its server."""
+
+
+def tls_1_2() -> Contexts:
+    """Without certificates, and without a word more once the handshake is over."""
+    return anonymous(ssl.PROTOCOL_TLS_CLIENT), anonymous(ssl.PROTOCOL_TLS_SERVER)
+
+
+def tls_1_3() -> Contexts:
+    """The server sends tickets after the handshake."""
+    identity = new_identity()
+    return client_context(identity.certificate), server_context(identity)
+
+
 class Ends:
     """TLS between `above` and `below`, whose handshake is over, and the peer of it."""
 
     below: Any
+    transport: Any
 
-    def __init__(self, is_short: bool, buffer: bytearray | memoryview) -> None:
+    def __init__(
+        self,
+        is_short: bool,
+        buffer: bytearray | memoryview,
+        contexts: Callable[[], Contexts] = tls_1_2,
+    ) -> None:
         self.loop = asyncio.SelectorEventLoop()
         self.faults: list[str] = []
         self._sent: list[list[bytes]] = []
-        self.loop.set_exception_handler(lambda _, told: self.faults.append(repr(told["exception"])))
+        self.reports: list[str] = []
+        self.loop.set_exception_handler(lambda _, told: self._report(told))
         self.above = Above(buffer)
-        context = anonymous(ssl.PROTOCOL_TLS_CLIENT)
-        self.tls: Any = SSLProtocol(self.loop, self.above, context, self.loop.create_future())
+        of_client, of_server = contexts()
+        self.tls: Any = SSLProtocol(
+            self.loop,
+            self.above,
+            of_client,
+            self.loop.create_future(),
+            server_hostname=SERVER_NAME,
+        )
         self._to_peer, self._from_peer = ssl.MemoryBIO(), ssl.MemoryBIO()
-        context = anonymous(ssl.PROTOCOL_TLS_SERVER)
-        self._peer = context.wrap_bio(self._to_peer, self._from_peer, server_side=True)
+        self._peer = of_server.wrap_bio(self._to_peer, self._from_peer, server_side=True)
         self._shake_hands()
         self.transport = self.tls._app_transport
         self.transport.set_write_buffer_limits(high=1, low=0)
         self._writer = established(self.transport) if is_short else self.transport
+
+    def _report(self, told: dict[str, Any]) -> None:
+        self.faults.append(repr(told["exception"]))
+        self.reports.append(f"{told['message']}: {told['exception']!r}")
 
     def write(self, message: bytes) -> None:
         """Send the message the short way, or asyncio's."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ssl
 import time
 from asyncio.selector_events import _SelectorSocketTransport  # type: ignore[attr-defined]
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from tests.library.established.ends import Ends
+from tests.library.established.ends import Contexts, Ends, tls_1_2
 from tests.library.wires import LONGEST_S, tcp_pair, waiting_bytes
 
 from tinygram import _native
@@ -22,8 +22,13 @@ _PIECE_BYTES = 32 << 10
 class SocketEnds(Ends):
     """The same ends, joined by a socket."""
 
-    def __init__(self, is_straight: bool, buffer: bytearray | memoryview) -> None:
-        super().__init__(is_short=False, buffer=buffer)
+    def __init__(
+        self,
+        is_straight: bool,
+        buffer: bytearray | memoryview,
+        contexts: Callable[[], Contexts] = tls_1_2,
+    ) -> None:
+        super().__init__(is_short=False, buffer=buffer, contexts=contexts)
         self._writer = established(self.transport) if is_straight else self.transport
         self._written: list[list[bytes]] = []
 
@@ -87,9 +92,13 @@ def _until(condition: Any) -> None:
 
 @contextmanager
 def socket_ends(
-    is_straight: bool, buffer: bytearray | memoryview | None = None
+    is_straight: bool,
+    buffer: bytearray | memoryview | None = None,
+    contexts: Callable[[], Contexts] = tls_1_2,
 ) -> Iterator[SocketEnds]:
-    made = SocketEnds(is_straight, memoryview(bytearray(1 << 16)) if buffer is None else buffer)
+    if buffer is None:
+        buffer = memoryview(bytearray(1 << 16))
+    made = SocketEnds(is_straight, buffer, contexts)
     try:
         assert isinstance(made._writer, _native.StraightTls) is is_straight
         yield made

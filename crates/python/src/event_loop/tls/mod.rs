@@ -10,7 +10,7 @@ use attributes::Attributes;
 use openssl::{Filled, OpenSsl, Undone};
 use pyo3::{
     PyTraverseError, PyVisit,
-    exceptions::{PyException, PyKeyboardInterrupt, PySystemExit},
+    exceptions::{PyAttributeError, PyException, PyKeyboardInterrupt, PySystemExit, PyTypeError},
     intern,
     prelude::*,
     types::{PyMemoryView, PySlice, PyString},
@@ -21,6 +21,11 @@ use tinygram_net::socket::{receive_now, send_now};
 
 /// The most that is received at once; asyncio's own buffer has as much.
 const RECEIVED_BYTES: usize = 256 << 10;
+
+/// What is longer is encrypted by `ssl`, which lets other threads run meanwhile.
+const MAX_BYTES: usize = 1 << 20;
+/// What asyncio reports of such an error.
+const TLS_FAILED: &str = "Fatal error on SSL protocol";
 
 thread_local! {
     /// What was received last; it is used up before anything else happens on the thread's loop.
@@ -45,7 +50,7 @@ pub struct StraightTls {
 
 #[pymethods]
 impl StraightTls {
-    /// None where the connection is not as known. `encryption`: the `_ssl._SSLSocket` of `tls`.
+    /// None where anything is not as known. `encryption`: the `_ssl._SSLSocket` of `tls`.
     #[staticmethod]
     #[pyo3(signature = (tls, below, encryption, established, lent_socket=None))]
     fn of(
@@ -55,17 +60,24 @@ impl StraightTls {
         established: Py<PyAny>,
         lent_socket: Option<Py<PyAny>>,
     ) -> PyResult<Option<Self>> {
-        let Some(openssl) = OpenSsl::of(encryption)? else {
-            return Ok(None);
+        let py = tls.py();
+        let made = || -> PyResult<Option<Self>> {
+            let Some(openssl) = OpenSsl::of(encryption)? else {
+                return Ok(None);
+            };
+            Ok(Some(Self {
+                tls: Attributes::of(tls)?,
+                below: Attributes::of(below)?,
+                openssl,
+                fd: below.getattr(intern!(py, "_sock_fd"))?.extract()?,
+                established,
+                lent: lent_socket.map(LentSocket::new),
+            }))
         };
-        Ok(Some(Self {
-            tls: Attributes::of(tls)?,
-            below: Attributes::of(below)?,
-            openssl,
-            fd: below.getattr(intern!(tls.py(), "_sock_fd"))?.extract()?,
-            established,
-            lent: lent_socket.map(LentSocket::new),
-        }))
+        match made() {
+            Err(error) if is_unknown(py, &error) => Ok(None),
+            made => made,
+        }
     }
 
     /// Encrypt the message and send it.
@@ -78,14 +90,14 @@ impl StraightTls {
             Encrypted::Part(0)
         };
         let taken = match encrypted {
-            Encrypted::All => return self.send(py),
+            Encrypted::All => return self.sent(py),
             Encrypted::Part(taken) => taken,
         };
         let tls = self.tls.object(py);
         if taken == 0 {
             return tls.call_method1(intern!(py, "write"), (data,)).map(drop);
         }
-        self.send(py)?;
+        self.sent(py)?;
         let rest = PySlice::new(py, taken as isize, data.len()? as isize, 1);
         tls.call_method1(intern!(py, "write"), (data.get_item(rest)?,))
             .map(drop)
@@ -121,6 +133,7 @@ impl StraightTls {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         self.tls.traverse(&visit)?;
         self.below.traverse(&visit)?;
+        self.openssl.traverse(&visit)?;
         self.lent.iter().try_for_each(|lent| lent.traverse(&visit))
     }
 }
@@ -156,14 +169,29 @@ impl StraightTls {
         }
     }
 
-    /// A message without bytes, too, is left to `ssl`.
+    /// A message without bytes is left to `ssl`, and a large one.
     fn encrypt(&self, data: &Bound<'_, PyAny>) -> Encrypted {
-        let encrypted = |message: &[u8]| match self.openssl.write(message) {
-            Ok(taken) if taken == message.len() => Encrypted::All,
-            Ok(taken) => Encrypted::Part(taken),
-            Err(_) => Encrypted::Part(0),
+        let encrypted = |message: &[u8]| {
+            if message.len() > MAX_BYTES {
+                return Encrypted::Part(0);
+            }
+            match self.openssl.write(message) {
+                Ok(taken) if taken == message.len() => Encrypted::All,
+                Ok(taken) => Encrypted::Part(taken),
+                Err(_) => Encrypted::Part(0),
+            }
         };
         with_bytes(data, encrypted).unwrap_or(Encrypted::Part(0))
+    }
+
+    /// Send what is encrypted; an error ends the connection, as asyncio has it.
+    fn sent(&self, py: Python<'_>) -> PyResult<()> {
+        match self.send(py) {
+            Err(error) if error.is_instance_of::<PyException>(py) => {
+                fatal(self.tls.object(py), error, TLS_FAILED)
+            }
+            sent => sent,
+        }
     }
 
     /// Send what is encrypted, through the transport below where the kernel does not take it.
@@ -197,7 +225,7 @@ impl StraightTls {
     fn arrived(&self, py: Python<'_>) -> PyResult<()> {
         match self.read(py).and_then(|left| self.go_on(py, left)) {
             Err(error) if error.is_instance_of::<PyException>(py) => {
-                fatal(self.tls.object(py), error, "Fatal error on SSL protocol")
+                fatal(self.tls.object(py), error, TLS_FAILED)
             }
             done => done,
         }
@@ -222,12 +250,14 @@ impl StraightTls {
         let pending = self.openssl.incoming_bytes();
         let get_buffer = self.tls.get(intern!(py, "_app_protocol_get_buffer"))?;
         let into = get_buffer.call1((pending,))?;
-        let (size, filled) = match Room::in_buffer(&into) {
+        let (size, mut filled) = match Room::in_buffer(&into) {
             Some(mut room) => (room.bytes().len(), self.openssl.fill(room.bytes())),
             None => (0, Filled::nothing(pending)),
         };
-        let is_ended =
-            filled.undone == Some(Undone::Unknown) && self.is_end(&into, filled.bytes)?;
+        let is_ended = match filled.undone {
+            None | Some(Undone::Incomplete) => false,
+            Some(undone) => self.ask(&into, &mut filled.bytes, undone)?,
+        };
         if filled.bytes > 0 {
             if filled.bytes == size {
                 let more = self.tls.get(intern!(py, "_do_read"))?;
@@ -246,18 +276,29 @@ impl StraightTls {
         Ok(filled.left_bytes)
     }
 
-    /// Ask `ssl` why OpenSSL has read nothing after `filled` bytes: whether the stream is over. Raises
-    /// its error, or that of a buffer that cannot be written.
-    fn is_end(&self, into: &Bound<'_, PyAny>, filled: usize) -> PyResult<bool> {
+    /// Ask `ssl` to read on after `filled` bytes, where OpenSSL has not. Returns whether the stream is
+    /// over; raises the connection's error, or that of a buffer that cannot be written.
+    fn ask(&self, into: &Bound<'_, PyAny>, filled: &mut usize, undone: Undone) -> PyResult<bool> {
         let py = into.py();
-        let view = PyMemoryView::from(into)?;
-        let left = PySlice::new(py, filled as isize, view.len()? as isize, 1);
-        let left = view.get_item(left)?;
+        let left = match *filled {
+            0 => into.clone(),
+            _ => {
+                let bytes = PyMemoryView::from(into)?.call_method1(intern!(py, "cast"), ("B",))?;
+                bytes.get_item(PySlice::new(py, *filled as isize, isize::MAX, 1))?
+            }
+        };
         let encryption = self.tls.get(intern!(py, "_sslobj"))?;
-        match encryption.call_method1(intern!(py, "read"), (left.len()?, left)) {
-            Ok(count) => Ok(count.extract::<usize>()? == 0),
-            Err(error) if is_again(py, &error)? => Ok(false),
-            Err(error) => Err(error),
+        let read = encryption.call_method1(intern!(py, "read"), (left.len()?, left));
+        let failed = undone == Undone::Failed;
+        match read {
+            Ok(count) if !failed => {
+                let count: usize = count.extract()?;
+                *filled += count;
+                Ok(count == 0)
+            }
+            Err(error) if !failed && is_again(py, &error)? => Ok(false),
+            Err(error) if !is_again(py, &error)? => Err(error),
+            _ => Err(tls_error(py)?),
         }
     }
 
@@ -270,6 +311,21 @@ impl StraightTls {
 fn is_again(py: Python<'_>, error: &PyErr) -> PyResult<bool> {
     let module = py.import(intern!(py, "asyncio.sslproto"))?;
     Ok(error.matches(py, module.getattr(intern!(py, "SSLAgainErrors"))?)?)
+}
+
+/// The error of a connection of which `ssl` does not know that it has failed.
+fn tls_error(py: Python<'_>) -> PyResult<PyErr> {
+    let class = py
+        .import(intern!(py, "ssl"))?
+        .getattr(intern!(py, "SSLError"))?;
+    Ok(PyErr::from_value(
+        class.call1(("the TLS connection failed",))?,
+    ))
+}
+
+/// Whether the error says that something has no such attribute, or is of another kind.
+fn is_unknown(py: Python<'_>, error: &PyErr) -> bool {
+    error.is_instance_of::<PyAttributeError>(py) || error.is_instance_of::<PyTypeError>(py)
 }
 
 /// Whether asyncio, too, lets the error through.

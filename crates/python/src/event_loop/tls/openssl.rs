@@ -4,8 +4,8 @@
 //! which is checked for each; its handshake, verification, shutdown and errors stay `ssl`'s own.
 //! Whoever calls has the GIL, and nobody else uses the connection meanwhile: it is an event loop's.
 
-use libc::{RTLD_LAZY, RTLD_NOLOAD, c_int, c_long, c_void};
-use pyo3::{intern, prelude::*, sync::PyOnceLock, types::PyType};
+use libc::{RTLD_LAZY, RTLD_NOLOAD, c_char, c_int, c_long, c_void};
+use pyo3::{PyTraverseError, PyVisit, intern, prelude::*, sync::PyOnceLock};
 use std::{
     ffi::{CStr, CString},
     mem::{self, MaybeUninit},
@@ -50,11 +50,18 @@ functions! {
     bio_ctrl = c"BIO_ctrl":
         unsafe extern "C" fn(*mut Bio, c_int, c_long, *mut c_void) -> c_long;
     bio_method_type = c"BIO_method_type": unsafe extern "C" fn(*const Bio) -> c_int;
+    ssl_get_ex_data = c"SSL_get_ex_data": unsafe extern "C" fn(*const Ssl, c_int) -> *mut c_void;
     err_clear_error = c"ERR_clear_error": unsafe extern "C" fn();
+    openssl_version = c"OpenSSL_version": unsafe extern "C" fn(c_int) -> *const c_char;
 }
 
-/// SSL_get_error(3): the rest of a record is still to come.
+/// SSL_get_error(3).
+const SSL_ERROR_SSL: c_int = 1;
 const SSL_ERROR_WANT_READ: c_int = 2;
+/// SSL_get_app_data(3): where `_ssl.c` keeps the Python object of a connection.
+const APP_DATA: c_int = 0;
+/// OpenSSL_version(3): the text of the version.
+const OPENSSL_VERSION: c_int = 0;
 /// What BIO_method_type(3) says of memory.
 const BIO_TYPE_MEM: c_int = 1 | 0x400;
 /// BIO_get_mem_data(3), BIO_pending(3).
@@ -72,8 +79,9 @@ const COPIED_BYTES: usize = 16 << 10;
 const SOCKET_WORD: usize = 2;
 const SSL_WORD: usize = 3;
 const CONTEXT_WORD: usize = 4;
-/// The versions whose `_ssl.c` has that layout, 3.11 to 3.14, as `sys.hexversion` begins with them.
-const KNOWN_VERSIONS: RangeInclusive<u32> = 0x030b..=0x030e;
+/// The versions of which tests have shown that layout, 3.11 to 3.13, as `sys.hexversion` begins with
+/// them.
+const KNOWN_VERSIONS: RangeInclusive<u32> = 0x030b..=0x030d;
 
 static FUNCTIONS: PyOnceLock<Option<Functions>> = PyOnceLock::new();
 
@@ -84,7 +92,8 @@ impl Functions {
         if !KNOWN_VERSIONS.contains(&(version >> 16)) {
             return Ok(None);
         }
-        let Some(file) = py.import("_ssl")?.getattr_opt("__file__")? else {
+        let module = py.import("_ssl")?;
+        let Some(file) = module.getattr_opt("__file__")? else {
             return Ok(None);
         };
         let Ok(file) = CString::new(file.extract::<String>()?) else {
@@ -97,10 +106,18 @@ impl Functions {
         }
         // They are looked for in `_ssl`, and then in what it was linked with. The handle stays open, as
         // the interpreter unloads no module.
-        Ok(Self::look_up(|name| {
+        let found = Self::look_up(|name| {
             // SAFETY: the handle is open, and the name ends with a zero.
             NonNull::new(unsafe { libc::dlsym(handle, name.as_ptr()) })
-        }))
+        });
+        let Some(found) = found else {
+            return Ok(None);
+        };
+        // What `_ssl` itself calls may be of a library that the program was linked with.
+        let its_own: String = module.getattr("OPENSSL_VERSION")?.extract()?;
+        // SAFETY: it returns a constant text that ends with a zero.
+        let version = unsafe { CStr::from_ptr((found.openssl_version)(OPENSSL_VERSION)) };
+        Ok((version.to_bytes() == its_own.as_bytes()).then_some(found))
     }
 }
 
@@ -109,8 +126,10 @@ impl Functions {
 pub enum Undone {
     /// The rest of a record is still to come.
     Incomplete,
-    /// The next call of `ssl` finds why: an error is still in OpenSSL's queue, and the end of the
-    /// stream is told again.
+    /// The connection has failed for good. The next call of `ssl` finds why: the error is still in
+    /// OpenSSL's queue.
+    Failed,
+    /// The next call of `ssl` finds why: the end of the stream, for example, is told again.
     Unknown,
 }
 
@@ -141,7 +160,7 @@ pub struct OpenSsl {
     incoming: *mut Bio,
     outgoing: *mut Bio,
     /// The `_ssl._SSLSocket` that owns all three.
-    _owner: Py<PyAny>,
+    owner: Py<PyAny>,
 }
 
 // SAFETY: it is used with the GIL held, and by the thread that runs the event loop.
@@ -164,6 +183,10 @@ impl OpenSsl {
             return Ok(None);
         };
         // SAFETY: `ssl` is the connection's `SSL *`, as the words around it show.
+        if unsafe { (functions.ssl_get_ex_data)(ssl, APP_DATA) } != owner.as_ptr().cast() {
+            return Ok(None);
+        }
+        // SAFETY: the same.
         let (incoming, outgoing) =
             unsafe { ((functions.ssl_get_rbio)(ssl), (functions.ssl_get_wbio)(ssl)) };
         for bio in [incoming, outgoing] {
@@ -177,7 +200,7 @@ impl OpenSsl {
             ssl,
             incoming,
             outgoing,
-            _owner: owner.clone().unbind(),
+            owner: owner.clone().unbind(),
         }))
     }
 
@@ -238,6 +261,7 @@ impl OpenSsl {
         // SAFETY: the connection lives as long as its owner.
         match unsafe { (self.functions.ssl_get_error)(self.ssl, status) } {
             SSL_ERROR_WANT_READ => Undone::Incomplete,
+            SSL_ERROR_SSL => Undone::Failed,
             _ => Undone::Unknown,
         }
     }
@@ -270,7 +294,7 @@ impl OpenSsl {
     }
 
     /// Let `send` have all ciphertext that was written; it says how much it took, and the rest stays.
-    /// Returns whether it took all.
+    /// Returns whether it took all. After an error of `send` nothing is left.
     pub fn take<E>(&self, send: impl FnOnce(&[u8]) -> Result<usize, E>) -> Result<bool, E> {
         let mut start: *mut u8 = ptr::null_mut();
         let place = ptr::from_mut(&mut start).cast();
@@ -281,9 +305,11 @@ impl OpenSsl {
             return Ok(true);
         }
         // SAFETY: these bytes are the BIO's until the next call that has it.
-        let sent = send(unsafe { slice::from_raw_parts(start, bytes) })?;
-        self.drop_written(sent);
-        Ok(sent == bytes)
+        let sent = send(unsafe { slice::from_raw_parts(start, bytes) });
+        // After an error nothing more is sent.
+        let taken = sent.as_ref().map_or(bytes, |sent| *sent);
+        self.drop_written(taken);
+        sent.map(|_| taken == bytes)
     }
 
     /// Forget so much of the ciphertext that was written: memory forgets what is read.
@@ -306,7 +332,6 @@ impl OpenSsl {
 
     /// The same without a copy, which memory can do since OpenSSL 3. Returns whether it is done.
     fn skip_written(&self, bytes: usize) -> bool {
-        let before = self.outgoing_bytes();
         // SAFETY: the BIO is memory and lives as long as its owner; these requests have no argument in
         // memory, and a place outside of what is written is refused.
         unsafe {
@@ -315,23 +340,29 @@ impl OpenSsl {
             };
             let start = ask(BIO_C_FILE_TELL, 0);
             let end = start + bytes as c_long;
-            ask(BIO_C_FILE_SEEK, end) == end && self.outgoing_bytes() + bytes == before
+            ask(BIO_C_FILE_SEEK, end) == end
         }
+    }
+
+    /// For the garbage collector.
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.owner)
     }
 }
 
-/// The `SSL *` of an `_ssl._SSLSocket`, where the words around it are those that are known.
+/// The `SSL *` of an `_ssl._SSLSocket`, where the words around it are those that are known, and where
+/// no Python code is called within OpenSSL.
 fn ssl_of(owner: &Bound<'_, PyAny>) -> PyResult<Option<*mut Ssl>> {
     let py = owner.py();
-    let class: Bound<'_, PyType> = py
-        .import("_ssl")?
-        .getattr(intern!(py, "_SSLSocket"))?
-        .cast_into()?;
+    let class = py.import("_ssl")?.getattr(intern!(py, "_SSLSocket"))?;
     let size: usize = class.getattr(intern!(py, "__basicsize__"))?.extract()?;
     if !owner.get_type().is(&class) || size < (CONTEXT_WORD + 1) * size_of::<usize>() {
         return Ok(None);
     }
     let context = owner.getattr(intern!(py, "context"))?;
+    if !context.getattr(intern!(py, "_msg_callback"))?.is_none() {
+        return Ok(None);
+    }
     // SAFETY: an object of exactly this class has at least so many words, which are initialised.
     let words = unsafe { slice::from_raw_parts(owner.as_ptr() as *const usize, CONTEXT_WORD + 1) };
     let is_known = words[SOCKET_WORD] == 0 && words[CONTEXT_WORD] == context.as_ptr() as usize;
