@@ -238,8 +238,8 @@ simulation-confirm: ## the same on hosts and with seeds that nothing is tuned wi
 	$(CARGO) run --quiet --release --locked --package tinygram-simulation confirm > $(SIMULATION)-confirm.md.new
 	mv $(SIMULATION)-confirm.md.new $(SIMULATION)-confirm.md
 
-# SET: seeds and sizes (tuning, or confirm, which is measured once; AGAIN=1: once more). PAGE: where
-# the page goes.
+# SET: seeds and sizes (tuning; or confirm and slices, which are measured once over a grid, in slices of one
+# length; AGAIN=1: once more). PAGE: where the page goes.
 SET ?= tuning
 PAGE ?= results/claim-$(SET).md
 CLAIM = $(IN_BENCHES) claim --set $(SET) --page $(PAGE) $(if $(AGAIN),--again)
@@ -253,7 +253,9 @@ claim-quick: build ## the same for a part of the cells, in 7 minutes
 	@$(CLAIM) --grid quick
 
 .PHONY: claim-links
-claim-links: build ## the same over emulated links, a part of the loads, in 25 minutes
+claim-links: SET := confirm
+claim-links: PAGE := results/claim-links.md
+claim-links: build ## the same over emulated links, a part of the loads, in 25 minutes; with set confirm, which counts once
 	@$(CLAIM) --grid links
 
 .PHONY: claim-slices

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -242,6 +243,38 @@ def test_every_script_that_the_makefile_measures_with_exists() -> None:
     for module in named:
         path = ROOT / "benches" / module.replace(".", "/")
         assert path.with_suffix(".py").exists() or (path / "__main__.py").exists(), module
+
+
+def asked_of_the_claim(target: str) -> list[str]:
+    """The options with which `make TARGET` would call the study."""
+    done = subprocess.run(
+        ["make", "--just-print", "--no-print-directory", target],
+        cwd=ROOT,
+        env={name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    (command,) = re.findall(r"\bclaim (--set .*)", done.stdout)
+    return str(command).split()
+
+
+@pytest.mark.parametrize(
+    ("target", "measures", "page"),
+    [
+        ("claim", ("tuning", "full"), "claim-tuning.md"),
+        ("claim-links", ("confirm", "links"), "claim-links.md"),
+        ("claim-slices", ("slices", "full"), "claim-slices.md"),
+    ],
+)
+def test_each_target_of_the_claim_has_its_set_its_grid_and_a_page_of_its_own(
+    target: str, measures: tuple[str, str], page: str
+) -> None:
+    """docs/claim.md takes the grid over links with the set that confirms alone."""
+    asked = asked_of_the_claim(target)
+    given = dict(pairwise(asked))
+    assert (given["--set"], given.get("--grid", "full")) == measures
+    assert given["--page"] == f"results/{page}"
 
 
 def locked(path: Path) -> dict[str, set[str]]:
