@@ -8,19 +8,25 @@ from xml.etree import ElementTree
 
 import msgspec
 import pytest
-from claim.code import code
-from claim.grid import GRIDS, OURS, SETS, Cell
+from claim.grid import GRIDS, OURS, SETS
 from claim.judging.compare import LOOKS
 from claim.others import Others
 from claim.page import report
 from claim.page.goals import count_of, goals_of
-from claim.page.longer import in_longer_slices
 from claim.page.summary import parts, summary
 from claim.planned import PlannedRun, all_runs
-from claim.result import About, ClaimResult, claim_of, earlier_of, is_whole, judge
+from claim.result import About, ClaimResult, claim_of, is_whole
 from claim.runs import Measured
-from published.claim import Lost
-from tests.claim.worlds import EQUAL, FLAT_OUT, LOOP, changed, late, runs_of
+from tests.claim.worlds import (
+    CELLS,
+    COSTS,
+    LOOP,
+    changed,
+    each_best_once,
+    late,
+    result_of,
+    runs_of,
+)
 from tests.support.small_result import RESULT
 
 from tinygram_bench.model import store
@@ -28,40 +34,6 @@ from tinygram_bench.model.errors import UsageError
 from tinygram_bench.model.parameters import StreamParameters, StudySwitches
 from tinygram_bench.model.result import Case, Plan, Result, Run
 from tinygram_bench.report import answer_of
-
-CELLS = (LOOP, FLAT_OUT, Cell("threads", 50_000.0, "onoff", 4, 100))
-COSTS = {**EQUAL, "combine": 100_000.0}
-
-
-def result_of(runs: list[Measured]) -> ClaimResult:
-    return ClaimResult(
-        grid="full",
-        set=SETS["tuning"],
-        cells=CELLS,
-        cases=tuple(run.case(CELLS, "same") for run in all_runs(CELLS)),
-        code=code(),
-        environment={"kernel": "6.1"},
-        started_at="2026-01-01T00:00:00Z",
-        is_early=False,
-        earlier=(),
-        judged=judge(CELLS, runs),
-        judged_by=code().judge_sha256,
-        runs=tuple(runs),
-    )
-
-
-def each_best_once(ours: float) -> list[Measured]:
-    """`nodelay` is the best in the first cell, `nagle` in the others, all else ten times as dear.
-
-    Ours costs so much in the first cell, and half of the best in the others.
-    """
-    runs = []
-    for number, cell in enumerate(CELLS):
-        costs = dict.fromkeys(COSTS, 1_000_000.0)
-        costs["nagle" if number else "nodelay"] = 100_000.0
-        costs[OURS] = 50_000.0 if number else ours
-        runs += runs_of([cell], costs, first=number)
-    return runs
 
 
 @pytest.fixture
@@ -307,22 +279,6 @@ def test_warnings_failures_doubts_and_other_judges_are_on_the_page(held: ClaimRe
     assert "Judged by other code" in report.page(replace(held, judged_by="another"))
 
 
-def test_earlier_results_of_the_set_are_found_and_named(held: ClaimResult, tmp_path: Path) -> None:
-    about = About("claim", "full", SETS["tuning"], code())
-    kept = msgspec.structs.replace(
-        RESULT,
-        environment={"study": msgspec.to_builtins(about)},
-        started_at="2026-01-01T00:00:00Z",
-    )
-    store.save(kept, tmp_path / "one.json")
-    (tmp_path / "other.json").write_text("{}")
-    (said,) = earlier_of(SETS["tuning"], tmp_path)
-    assert said.startswith(f"{kept.started_at}, grid full, sources ")
-    assert earlier_of(SETS["confirm"], tmp_path) == ()
-    assert earlier_of(SETS["tuning"], tmp_path / "nowhere") == ()
-    assert said in report.page(replace(held, earlier=(said,)))
-
-
 def test_the_picture_has_a_square_for_every_strategy_of_every_cell(lost: ClaimResult) -> None:
     picture = ElementTree.fromstring(report.heat_map(lost))
     space = "{http://www.w3.org/2000/svg}"
@@ -362,36 +318,3 @@ def test_only_what_docs_claim_has_a_part_for_fills_it(lost: ClaimResult) -> None
 
 def test_a_part_of_the_grid_sums_up_as_a_part(held: ClaimResult) -> None:
     assert "It is not shown either way: a part was measured" in summary(held)
-
-
-def test_longer_slices_show_nothing_of_the_claim_and_fill_a_part_of_their_own(
-    held: ClaimResult, lost: ClaimResult, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(GRIDS, "full", lambda _: list(CELLS))
-    confirmed = replace(held, set=SETS["confirm"])
-    assert is_whole(confirmed)
-    longer = replace(confirmed, slice_ms=200)
-    assert not is_whole(longer)
-    assert "(grid *full*), in slices of 200 ms or longer, not the grid's." in report.opening(longer)
-    assert list(parts(longer)) == []
-    assert list(parts(replace(held, set=SETS["slices"]))) == []
-    ((part, _),) = parts(replace(lost, set=SETS["slices"], slice_ms=200))
-    assert part == "slices"
-
-
-def test_lost_cells_are_told_beside_what_they_are_in_longer_slices(
-    held: ClaimResult, lost: ClaimResult
-) -> None:
-    cells = [Lost(CELLS[2].name, "1.40 (1.34–1.44)", "nagle"), Lost("not here", "1.1", "combine")]
-    for result, rival, outcome, counts in (
-        (replace(held, slice_ms=200), "nagle", "held", "held 1, lost 0, and 0 are undecided"),
-        (replace(lost, slice_ms=200), "nagle", "**lost**", "held 0, lost 1, and 0 are undecided"),
-    ):
-        said, _, rows = in_longer_slices(result, cells).partition("\n\n")
-        assert "Of the 2 cells that are lost in the claim, 1 of them to `nagle`, 1 were" in said
-        assert counts in said
-        (row,) = [line for line in rows.splitlines() if line.startswith("| threads")]
-        found = row.strip("| ").split(" | ")
-        assert found[:4] == [CELLS[2].name, "nagle", "1.40 (1.34–1.44)", rival]
-        assert found[5] == outcome
-        assert found[7] == str(LOOKS[0])

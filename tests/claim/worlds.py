@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from math import exp
 
 import msgspec
-from claim.grid import OURS, Cell
+from claim.code import code
+from claim.grid import OURS, SETS, Cell
 from claim.judging.compare import LOOKS
-from claim.planned import runs_of_cell
+from claim.planned import all_runs, runs_of_cell
+from claim.result import ClaimResult, judge
 from claim.runs import Costs, FigureName, Measured
 
 CYCLES = 10
@@ -17,6 +19,9 @@ CYCLES = 10
 LOOP = Cell("loop", 10_000.0, "poisson", 1, 100)
 FLAT_OUT = Cell("loop", None, None, 64, 100)
 EQUAL: Mapping[str, float] = dict.fromkeys(LOOP.strategies, 100_000.0)
+CELLS = (LOOP, FLAT_OUT, Cell("threads", 50_000.0, "onoff", 4, 100))
+COSTS = {**EQUAL, "combine": 100_000.0}
+"""Of the strategies of each of `CELLS`."""
 Noise = Callable[[random.Random], float]
 
 
@@ -104,3 +109,35 @@ def late(runs: Sequence[Measured], *strategies: str) -> list[Measured]:
         changed(run, late_ns=50_000_000.0) if run.run.strategy in strategies else run
         for run in runs
     ]
+
+
+def result_of(runs: Sequence[Measured]) -> ClaimResult:
+    """What is judged of runs of `CELLS`."""
+    return ClaimResult(
+        grid="full",
+        set=SETS["tuning"],
+        cells=CELLS,
+        cases=tuple(run.case(CELLS, "same") for run in all_runs(CELLS)),
+        code=code(),
+        environment={"kernel": "6.1"},
+        started_at="2026-01-01T00:00:00Z",
+        is_early=False,
+        earlier=(),
+        judged=judge(CELLS, runs),
+        judged_by=code().judge_sha256,
+        runs=tuple(runs),
+    )
+
+
+def each_best_once(ours: float) -> list[Measured]:
+    """`nodelay` is the best in the first cell, `nagle` in the others, all else ten times as dear.
+
+    Ours costs so much in the first cell, and half of the best in the others.
+    """
+    runs = []
+    for number, cell in enumerate(CELLS):
+        costs = dict.fromkeys(COSTS, 1_000_000.0)
+        costs["nagle" if number else "nodelay"] = 100_000.0
+        costs[OURS] = 50_000.0 if number else ours
+        runs += runs_of([cell], costs, first=number)
+    return runs
