@@ -15,7 +15,7 @@ from published.pages import fill
 
 from claim.asked import ONCE, cells_of, parser
 from claim.code import code
-from claim.grid import SETS, Set
+from claim.grid import SETS
 from claim.page import report
 from claim.page.summary import PARTS, kind_of, parts
 from claim.planned import all_runs
@@ -80,7 +80,7 @@ def _measure(asked: argparse.Namespace) -> int:
     sizes = SETS[asked.set]
     cells = cells_of(asked)
     path = asked.out or _default_path(asked)
-    earlier = _earlier(asked, sizes, path.parent)
+    earlier = _earlier(asked, path.parent)
     about: dict[str, Any] = msgspec.to_builtins(
         About("claim", asked.grid, sizes, code(), earlier, slice_ms=asked.slice_ms)
     )
@@ -127,13 +127,15 @@ def _nothing_measured() -> int:
     return 130
 
 
-def _earlier(asked: argparse.Namespace, sizes: Set, folder: Path) -> tuple[str, ...]:
+def _earlier(asked: argparse.Namespace, folder: Path) -> tuple[str, ...]:
     """The results of a set that counts once. Raises UsageError unless --again was given."""
-    earlier = earlier_of(sizes, folder) if sizes.name == ONCE else ()
+    if asked.set not in ONCE:
+        return ()
+    earlier = earlier_of(SETS[asked.set], asked.grid, asked.slice_ms, folder)
     if earlier and not asked.again:
         raise UsageError(
-            f"set {ONCE!r} was measured before, and counts once ({'; '.join(earlier)}): --again "
-            "measures it again, and the page tells of both"
+            f"set {asked.set!r} was measured before, and counts once ({'; '.join(earlier)}): "
+            "--again measures it again, and the page tells of both"
         )
     return earlier
 

@@ -11,8 +11,10 @@ from claim.grid import GRIDS, RUNTIMES, SETS, Cell
 from claim.judging.compare import LOOKS
 from tinygram_bench.model.errors import UsageError
 
-ONCE = "confirm"
-"""The set that is not looked at before the code is as it will be."""
+ONCE = ("confirm", "slices")
+"""The sets that are not looked at before the code is as it will be: each once in the same cells and
+slices.
+"""
 _MOST_SLICE_MS = 1_000
 """Slices of a round have to end long before the time that the bench gives a run."""
 
@@ -32,7 +34,8 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     parser.add_argument(
         "--slice-ms", type=_slice_ms, help="the shortest slice, if that is longer than the grid's"
     )
-    parser.add_argument("--again", action="store_true", help=f"measure {ONCE!r} once more")
+    once_more = f"measure {' or '.join(ONCE)} once more"
+    parser.add_argument("--again", action="store_true", help=once_more)
     parser.add_argument("--out", type=Path, help="the result file")
     parser.add_argument("--page", type=Path, help="write this page, and its picture beside it")
     parser.add_argument("--report", type=Path, help="measure nothing: read this result file")

@@ -46,8 +46,9 @@ class Judged(Value, frozen=True):
 class About(Value, frozen=True):
     """What the bench's result file keeps for the study, as `study` of its environment.
 
-    `earlier`: results of the same set before it. `others`: what others had of the cores' time until
-    the last round; null: not known. `slice_ms`: the least length of a slice; null: the grid's.
+    `earlier`: results of the same set, cells and slices before it (`earlier_of`). `others`: what
+    others had of the cores' time until the last round; null: not known. `slice_ms`: the least
+    length of a slice; null: the grid's.
     """
 
     name: str
@@ -171,8 +172,12 @@ class _Header(msgspec.Struct):
     started_at: str
 
 
-def earlier_of(sizes: Set, folder: Path) -> tuple[str, ...]:
-    """The results of a set that lie in a folder, in words, the oldest first."""
+def earlier_of(sizes: Set, grid: str, slice_ms: int | None, folder: Path) -> tuple[str, ...]:
+    """The results in a folder of a set in such slices, in words, the oldest first.
+
+    Only those count whose grid has a cell of this one.
+    """
+    cells = set(GRIDS[grid](sizes))
     found = []
     for path in folder.glob("*.json"):
         try:
@@ -180,7 +185,10 @@ def earlier_of(sizes: Set, folder: Path) -> tuple[str, ...]:
         except (msgspec.DecodeError, UnicodeDecodeError):
             continue  # Another kind of result, or one of another version.
         study = header.environment.study
-        if study.set == sizes:
+        if (study.set, study.slice_ms) != (sizes, slice_ms) or study.grid not in GRIDS:
+            continue
+        if not cells.isdisjoint(GRIDS[study.grid](sizes)):
+            slices = "" if slice_ms is None else f", slices of {slice_ms} ms"
             sources = study.code.sources_sha256[:12]
-            found.append(f"{header.started_at}, grid {study.grid}, sources {sources}")
+            found.append(f"{header.started_at}, grid {study.grid}{slices}, sources {sources}")
     return tuple(sorted(found))

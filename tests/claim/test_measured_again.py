@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from claim.__main__ import main
 from claim.code import code
 from claim.grid import GRIDS, SETS
 from claim.judging.compare import LOOKS
@@ -31,20 +32,60 @@ def lost() -> ClaimResult:
     return result_of(runs_of(CELLS, {**COSTS, "nagle": 40_000.0}))
 
 
+def keep(folder: Path, *studies: About) -> None:
+    """Results of these studies, begun on one day after the other."""
+    for day, about in enumerate(studies, start=1):
+        result = msgspec.structs.replace(
+            RESULT,
+            environment={"study": msgspec.to_builtins(about)},
+            started_at=f"2026-01-{day:02}T00:00:00Z",
+        )
+        store.save(result, folder / f"{day}.json")
+
+
 def test_earlier_results_of_the_set_are_found_and_named(held: ClaimResult, tmp_path: Path) -> None:
-    about = About("claim", "full", SETS["tuning"], code())
-    kept = msgspec.structs.replace(
-        RESULT,
-        environment={"study": msgspec.to_builtins(about)},
-        started_at="2026-01-01T00:00:00Z",
-    )
-    store.save(kept, tmp_path / "one.json")
+    tuning, confirm = SETS["tuning"], SETS["confirm"]
+    keep(tmp_path, About("claim", "full", tuning, code()))
     (tmp_path / "other.json").write_text("{}")
-    (said,) = earlier_of(SETS["tuning"], tmp_path)
-    assert said.startswith(f"{kept.started_at}, grid full, sources ")
-    assert earlier_of(SETS["confirm"], tmp_path) == ()
-    assert earlier_of(SETS["tuning"], tmp_path / "nowhere") == ()
+    (said,) = earlier_of(tuning, "full", None, tmp_path)
+    assert said.startswith("2026-01-01T00:00:00Z, grid full, sources ")
+    assert earlier_of(confirm, "full", None, tmp_path) == ()
+    assert earlier_of(tuning, "full", None, tmp_path / "nowhere") == ()
     assert said in report.page(replace(held, earlier=(said,)))
+
+
+def test_earlier_are_results_of_the_same_cells_in_the_same_slices(tmp_path: Path) -> None:
+    sizes = SETS["slices"]
+    keep(
+        tmp_path,
+        About("claim", "full", sizes, code()),
+        About("claim", "full", sizes, code(), slice_ms=200),
+        About("claim", "links", sizes, code()),
+        About("claim", "unknown", sizes, code()),
+    )
+
+    def days(grid: str, slice_ms: int | None = None) -> list[str]:
+        return [each[8:10] for each in earlier_of(sizes, grid, slice_ms, tmp_path)]
+
+    assert days("full") == ["01"]
+    # Its cells are among those of the full grid.
+    assert days("quick") == ["01"]
+    assert days("links") == ["03"]
+    assert days("full", 200) == ["02"]
+    assert days("full", 100) == days("links", 200) == []
+    assert ", grid full, slices of 200 ms, sources " in earlier_of(sizes, "full", 200, tmp_path)[0]
+
+
+@pytest.mark.parametrize("name", ["confirm", "slices"])
+def test_a_set_that_counts_once_is_refused_the_second_time(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(tmp_path, About("claim", "full", SETS[name], code()))
+    once_more = ("--set", name, "--grid", "quick", "--only", "loop, 10k/s", "--rounds", "1")
+    monkeypatch.setattr("sys.argv", ["claim", *once_more, "--out", str(tmp_path / "again.json")])
+    with pytest.raises(SystemExit, match=f"set '{name}' was measured before, and counts once"):
+        main()
+    assert not (tmp_path / "again.json").exists()
 
 
 def test_longer_slices_show_nothing_of_the_claim_and_fill_a_part_of_their_own(
