@@ -61,10 +61,24 @@ def cells_of(asked: argparse.Namespace) -> list[Cell]:
         cells = [cell for cell in cells if cell.name in asked.lost_in]
     cells = [cell for cell in cells if cell.runtime in runtimes and asked.only in cell.name]
     if not cells:
-        raise UsageError(f"no cell has {asked.only!r} in its name")
+        raise UsageError(
+            f"grid {asked.grid!r} of set {asked.set!r} has no cell for {_choice(asked)}"
+        )
     if asked.slice_ms and all(cell.slices(asked.slice_ms) == cell.slices(None) for cell in cells):
         raise UsageError(f"--slice-ms {asked.slice_ms}: no slice is shorter without it")
     return cells
+
+
+def _choice(asked: argparse.Namespace) -> str:
+    """The options that choose cells, as they were given."""
+    given = []
+    if asked.lost_in is not None:
+        given.append("--lost-in")
+    if asked.runtime:
+        given.append(f"--runtime {' or '.join(asked.runtime)}")
+    if asked.only:
+        given.append(f"--only {asked.only!r}")
+    return " with ".join(given)
 
 
 def _lost_in(page: str) -> frozenset[str]:

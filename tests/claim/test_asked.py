@@ -49,6 +49,28 @@ def test_lost_cells_of_other_sizes_or_another_grid_are_refused() -> None:
             names(*others, *LOST)
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--only", "nowhere"), "grid 'full' of set 'slices' has no cell for --only 'nowhere'"),
+        (
+            ("--runtime", "loop", "--runtime", "asyncio", "--only", "8 producers"),
+            "has no cell for --runtime loop or asyncio with --only '8 producers'",
+        ),
+        (
+            (*LOST, "--runtime", "loop", "--only", "1k/s"),
+            "has no cell for --lost-in with --runtime loop with --only '1k/s'",
+        ),
+        (("--grid", "quick", "--runtime", "uvloop", "--only", "1k/s"), "grid 'quick' of set"),
+    ],
+)
+def test_where_no_cell_is_left_each_option_that_chose_is_named(
+    options: tuple[str, ...], said: str
+) -> None:
+    with pytest.raises(UsageError, match=re.escape(said)):
+        names("--set", "slices", *options)
+
+
 def test_slices_that_are_no_longer_than_the_grids_are_refused() -> None:
     for slice_ms in ("1", "5"):
         with pytest.raises(UsageError, match=f"--slice-ms {slice_ms}: no slice is shorter"):
