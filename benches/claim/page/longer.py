@@ -60,7 +60,11 @@ def _counted(result: ClaimResult, lost: Sequence[Lost], measured: Sequence[Verdi
 
 
 def _row(lost: Lost, verdict: Verdict, samples: Samples) -> tuple[str, ...]:
-    """`adaptive` ÷ `nagle` is of all rounds that have both: of one where `nagle` was hopeless."""
+    """`adaptive` ÷ `nagle` is of all rounds that have both.
+
+    A strategy that is hopeless runs in the first round alone, so that the ratio may be of one
+    round.
+    """
     beside = of_all(samples.ratios(verdict.cell, OURS, KERNEL_HOLDS, verdict.figure))
     outcome = SIGN[verdict.outcome] + (" by counts" if verdict.is_by_counts else "")
     return (
