@@ -22,6 +22,13 @@ from tests.support.small_result import RESULT
 from tinygram_bench.model import store
 
 
+ELSEWHERE = Lost("threads, 10k/s constant × 4, 100 B", "1.10 (1.07–1.13)", "combine")
+"""A cell that the results here have not, and how it is told."""
+ELSEWHERE_IS = (ELSEWHERE.cell, ELSEWHERE.winner, ELSEWHERE.ratio)
+UVLOOP = Lost("uvloop, flat out × 1, 100 B", "1.10 (1.07–1.13)", "nagle")
+"""One of a runtime that they have not."""
+
+
 @pytest.fixture(scope="module")
 def held() -> ClaimResult:
     return result_of(each_best_once(100_000.0))
@@ -106,16 +113,19 @@ def test_longer_slices_show_nothing_of_the_claim_and_fill_a_part_of_their_own(
 def test_lost_cells_are_told_beside_what_they_are_in_longer_slices(
     held: ClaimResult, lost: ClaimResult
 ) -> None:
-    cells = [Lost(CELLS[2].name, "1.40 (1.34–1.44)", "nagle"), Lost("not here", "1.1", "combine")]
+    cells = [Lost(CELLS[2].name, "1.40 (1.34–1.44)", "nagle"), ELSEWHERE, UVLOOP]
     for result, rival, outcome, counts in (
         (replace(held, slice_ms=200), "nagle", "held", "held 1, lost 0, and 0 are undecided"),
         (replace(lost, slice_ms=200), "nagle", "**lost**", "held 0, lost 1, and 0 are undecided"),
     ):
         said, _, rows = in_longer_slices(result, cells).partition("\n\n")
-        assert "Of the 2 cells that are lost in the claim, 1 of them to `nagle`, 1 were" in said
+        assert said.startswith(
+            "Of the 2 cells of loop and threads that are lost in the claim, 1 of them to `nagle`, "
+            "1 were"
+        )
         assert counts in said
-        (row,) = [line for line in rows.splitlines() if line.startswith("| threads")]
-        found = row.strip("| ").split(" | ")
+        found, missing = [line.strip("| ").split(" | ") for line in rows.splitlines()[2:]]
+        assert missing == [*ELSEWHERE_IS, "–", "–", "not measured", "–", "–"]
         assert found[:4] == [CELLS[2].name, "nagle", "1.40 (1.34–1.44)", rival]
         assert found[5] == outcome
         assert found[7] == str(LOOKS[0])

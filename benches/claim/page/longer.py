@@ -13,11 +13,16 @@ from claim.judging.judge import Verdict, count_figures
 from claim.judging.samples import Samples
 from claim.page.tables import NONE, SIGN, decided_by, table
 from claim.page.wording import percent, ratio_text
-from claim.result import ClaimResult
+from claim.result import ClaimResult, runtimes_of
 
 
 def in_longer_slices(result: ClaimResult, lost: Sequence[Lost]) -> str:
-    """Which of the `lost` cells are lost here, too; those that were not measured are counted."""
+    """Which of the `lost` cells are lost here, too, of the runtimes that were measured.
+
+    Each of these cells has a row, whether it has a verdict or not.
+    """
+    runtimes = runtimes_of(result)
+    lost = [each for each in lost if each.cell.partition(", ")[0] in runtimes]
     samples = Samples.of(result.runs)
     names = {each.cell for each in lost}
     deciding = {
@@ -35,7 +40,7 @@ def in_longer_slices(result: ClaimResult, lost: Sequence[Lost]) -> str:
         f"`{OURS}` ÷ `{KERNEL_HOLDS}`",
         "rounds",
     )
-    rows = [_row(each, deciding[each.cell], samples) for each in lost if each.cell in deciding]
+    rows = [_row(each, deciding.get(each.cell), samples) for each in lost]
     return f"{_counted(result, lost, list(deciding.values()))}\n\n{table(header, rows)}".rstrip()
 
 
@@ -47,7 +52,7 @@ def _counted(result: ClaimResult, lost: Sequence[Lost], measured: Sequence[Verdi
     now = sum(each.rival == KERNEL_HOLDS for each in measured)
     others = result.others
     text = (
-        f"Of the {len(lost)} cells that are lost in the claim, {before} of them to "
+        f"Of the {len(lost)} cells of {' and '.join(runtimes_of(result))} that are lost in the claim, {before} of them to "
         f"`{KERNEL_HOLDS}`, {len(measured)} were measured in slices of {result.slice_ms} ms "
         f"(set *{result.set.name}*, {begun}{ended}): `{OURS}` held {count.held}, lost "
         f"{count.lost}, and {count.undecided} are undecided, with a margin of {percent(MARGIN)}; "
@@ -59,12 +64,14 @@ def _counted(result: ClaimResult, lost: Sequence[Lost], measured: Sequence[Verdi
     return text
 
 
-def _row(lost: Lost, verdict: Verdict, samples: Samples) -> tuple[str, ...]:
+def _row(lost: Lost, verdict: Verdict | None, samples: Samples) -> tuple[str, ...]:
     """`adaptive` ÷ `nagle` is of all rounds that have both.
 
     A strategy that is hopeless runs in the first round alone, so that the ratio may be of one
     round.
     """
+    if verdict is None:
+        return (lost.cell, lost.winner, lost.ratio, NONE, NONE, "not measured", NONE, NONE)
     beside = of_all(samples.ratios(verdict.cell, OURS, KERNEL_HOLDS, verdict.figure))
     outcome = SIGN[verdict.outcome] + (" by counts" if verdict.is_by_counts else "")
     return (
