@@ -21,7 +21,6 @@ from tests.support.small_result import RESULT
 
 from tinygram_bench.model import store
 
-
 ELSEWHERE = Lost("threads, 10k/s constant × 4, 100 B", "1.10 (1.07–1.13)", "combine")
 """A cell that the results here have not, and how it is told."""
 ELSEWHERE_IS = (ELSEWHERE.cell, ELSEWHERE.winner, ELSEWHERE.ratio)
@@ -129,3 +128,21 @@ def test_lost_cells_are_told_beside_what_they_are_in_longer_slices(
         assert found[:4] == [CELLS[2].name, "nagle", "1.40 (1.34–1.44)", rival]
         assert found[5] == outcome
         assert found[7] == str(LOOKS[0])
+
+
+def test_the_code_the_host_and_what_was_measured_before_are_told(held: ClaimResult) -> None:
+    host = {"cpu_model": "AMD EPYC", "cores": 2, "kernel": "6.18", "cpu_governor": None}
+    commit = "307af442f3b2cf7230782395f1bd8a5689cbec73"
+    clean = msgspec.structs.replace(held.code, commit=commit, is_changed=False)
+    known = replace(held, set=SETS["slices"], slice_ms=200, environment=host, code=clean)
+    told = "(set *slices*, 2026-01-01, commit 307af442, AMD EPYC, 2 cores, Linux 6.18): "
+    assert told in in_longer_slices(known, [ELSEWHERE])
+    assert "before" not in in_longer_slices(known, [ELSEWHERE])
+    changed = replace(known, code=msgspec.structs.replace(clean, is_changed=True), is_early=True)
+    said = in_longer_slices(changed, [ELSEWHERE])
+    assert "commit 307af442 with changes, " in said
+    assert "Linux 6.18, and the measurement ended early): " in said
+    unknown = replace(known, code=msgspec.structs.replace(clean, commit=None), environment={})
+    assert "(set *slices*, 2026-01-01): " in in_longer_slices(unknown, [ELSEWHERE])
+    again = in_longer_slices(replace(known, earlier=("one day", "another")), [ELSEWHERE])
+    assert "Set *slices* was measured before: one day; another." in again

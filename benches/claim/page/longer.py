@@ -12,7 +12,7 @@ from claim.judging.counts import KERNEL_HOLDS
 from claim.judging.judge import Verdict, count_figures
 from claim.judging.samples import Samples
 from claim.page.tables import NONE, SIGN, decided_by, table
-from claim.page.wording import percent, ratio_text
+from claim.page.wording import percent, ratio_text, told_earlier
 from claim.result import ClaimResult, runtimes_of
 
 
@@ -46,22 +46,36 @@ def in_longer_slices(result: ClaimResult, lost: Sequence[Lost]) -> str:
 
 def _counted(result: ClaimResult, lost: Sequence[Lost], measured: Sequence[Verdict]) -> str:
     count = count_figures(measured)
-    begun = result.started_at.partition("T")[0]
-    ended = ", and the measurement ended early" if result.is_early else ""
     before = sum(each.winner == KERNEL_HOLDS for each in lost)
     now = sum(each.rival == KERNEL_HOLDS for each in measured)
-    others = result.others
+    others, runtimes = result.others, " and ".join(runtimes_of(result))
     text = (
-        f"Of the {len(lost)} cells of {' and '.join(runtimes_of(result))} that are lost in the claim, {before} of them to "
+        f"Of the {len(lost)} cells of {runtimes} that are lost in the claim, {before} of them to "
         f"`{KERNEL_HOLDS}`, {len(measured)} were measured in slices of {result.slice_ms} ms "
-        f"(set *{result.set.name}*, {begun}{ended}): `{OURS}` held {count.held}, lost "
-        f"{count.lost}, and {count.undecided} are undecided, with a margin of {percent(MARGIN)}; "
-        f"`{KERNEL_HOLDS}` is the best fixed strategy in {now}."
+        f"({_whence(result)}): `{OURS}` held {count.held}, lost {count.lost}, and "
+        f"{count.undecided} are undecided, with a margin of {percent(MARGIN)}; `{KERNEL_HOLDS}` is "
+        f"the best fixed strategy in {now}."
     )
     if others is not None:
         text += f" Other programs had {percent(others.programs)} of the cores' time, and other "
         text += f"machines of the host took {percent(others.machines)}."
+    if result.earlier:
+        text += f" {told_earlier(result.set.name, result.earlier)}"
     return text
+
+
+def _whence(result: ClaimResult) -> str:
+    """The seeds, the day, the code and the host: all that may differ from the claim's."""
+    code, facts = result.code, result.environment
+    told = [f"set *{result.set.name}*", result.started_at.partition("T")[0]]
+    if code.commit is not None:
+        told.append(f"commit {code.commit[:8]}{' with changes' if code.is_changed else ''}")
+    for name, words in (("cpu_model", "{}"), ("cores", "{} cores"), ("kernel", "Linux {}")):
+        if facts.get(name) is not None:
+            told.append(words.format(facts[name]))
+    if result.is_early:
+        told.append("and the measurement ended early")
+    return ", ".join(told)
 
 
 def _row(lost: Lost, verdict: Verdict | None, samples: Samples) -> tuple[str, ...]:

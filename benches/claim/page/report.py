@@ -13,7 +13,7 @@ from claim.page.goals import count_of, goals_of, holds, lost_first
 from claim.page.heatmap import heat_map
 from claim.page.method import method
 from claim.page.reasons import paid_elsewhere, reasons_of
-from claim.page.wording import percent
+from claim.page.wording import percent, told_earlier
 from claim.result import ClaimResult, is_whole, measured_cells, runtimes_of, whole_grid
 
 CLAIM = (
@@ -263,7 +263,7 @@ Code {code.commit}{changed}, sources {code.sources_sha256}.
             f" for {code.judge_sha256}.\n"
         )
     if result.earlier:
-        text += f"\nSet *{sizes.name}* was measured before: {'; '.join(result.earlier)}.\n"
+        text += f"\n{told_earlier(sizes.name, result.earlier)}\n"
     return text
 
 

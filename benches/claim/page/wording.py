@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from claim.judging.signed_rank import NO_BOUND
 from claim.runs import FigureName
 from tinygram_bench.model.result import Figure
@@ -32,6 +34,11 @@ def ratio_text(ratio: Figure) -> str:
 def time_text(ns: float) -> str:
     """In µs: `12.3 µs`, `1,234 µs`."""
     return f"{ns / 1_000:,.0f} µs" if ns >= 10_000 else f"{ns / 1_000:.1f} µs"
+
+
+def told_earlier(name: str, earlier: Sequence[str]) -> str:
+    """What was measured of a set before (`ClaimResult.earlier`)."""
+    return f"Set *{name}* was measured before: {'; '.join(earlier)}."
 
 
 def cost_text(figure: FigureName, cost_ns: float) -> str:
