@@ -258,10 +258,18 @@ claim-links: PAGE := results/claim-links.md
 claim-links: build ## the same over emulated links, a part of the loads, in 25 minutes; with set confirm, which counts once
 	@$(CLAIM) --grid links
 
+LOST = --lost-in results/published/claim-confirm.md --runtime threads --minutes 20
+
 .PHONY: claim-slices
 claim-slices: SET := slices
 claim-slices: build ## the cells of threads that claim-confirm.md has as lost, in slices of 200 ms: 20 minutes at most
-	@$(CLAIM) --lost-in results/published/claim-confirm.md --runtime threads --slice-ms 200 --minutes 20
+	@$(CLAIM) $(LOST) --slice-ms 200
+
+.PHONY: claim-slices-control
+claim-slices-control: SET := slices
+claim-slices-control: PAGE := results/claim-slices-control.md
+claim-slices-control: build ## the same cells in the claim's own slices, as the control: 20 minutes at most
+	@$(CLAIM) $(LOST)
 
 .PHONY: man
 man: build ## write the man pages of the command into target/man/man1 (MANPATH=target/man man tinygram)

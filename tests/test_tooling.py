@@ -265,6 +265,7 @@ def asked_of_the_claim(target: str) -> list[str]:
         ("claim", ("tuning", "full"), "claim-tuning.md"),
         ("claim-links", ("confirm", "links"), "claim-links.md"),
         ("claim-slices", ("slices", "full"), "claim-slices.md"),
+        ("claim-slices-control", ("slices", "full"), "claim-slices-control.md"),
     ],
 )
 def test_each_target_of_the_claim_has_its_set_its_grid_and_a_page_of_its_own(
@@ -275,6 +276,12 @@ def test_each_target_of_the_claim_has_its_set_its_grid_and_a_page_of_its_own(
     given = dict(pairwise(asked))
     assert (given["--set"], given.get("--grid", "full")) == measures
     assert given["--page"] == f"results/{page}"
+
+
+def test_the_control_of_the_longer_slices_differs_from_them_in_the_slices_alone() -> None:
+    longer, control = (asked_of_the_claim(f"claim-slices{kind}") for kind in ("", "-control"))
+    page = control.index("--page") + 1
+    assert longer == [*control[:page], longer[page], *control[page + 1 :], "--slice-ms", "200"]
 
 
 def locked(path: Path) -> dict[str, set[str]]:

@@ -47,7 +47,8 @@ _RECEIVE_BUFFER_BYTES = 256 << 10
 class Set(Value, frozen=True):
     """Seeds and sizes: one set to tune on, another to confirm with, once.
 
-    A third one, `slices`, is for cells of the second one that are measured in longer slices.
+    A third one, `slices`, is for lost cells of the second one that are measured again: in longer
+    slices, and in their own as the control.
     """
 
     name: str

@@ -1,7 +1,8 @@
 """What the pages of the claim found, which benches/claim made of its results: for other pages.
 
 `results/published/claim-confirm.md` and `claim-links.md` are what is stored. The marked parts of
-docs/claim.md called `answer`, `confirmed`, `links` and `slices` are filled by the study.
+docs/claim.md called `answer`, `confirmed`, `links`, `slices` and `slices-control` are filled by the
+study.
 """
 
 from __future__ import annotations

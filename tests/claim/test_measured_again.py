@@ -12,10 +12,12 @@ from claim.code import code
 from claim.grid import GRIDS, SETS
 from claim.judging.compare import LOOKS
 from claim.page import report
-from claim.page.longer import in_longer_slices
-from claim.page.summary import parts
+from claim.page.longer import measured_again
+from claim.page.summary import PARTS, parts
 from claim.result import About, ClaimResult, earlier_of, is_whole
 from published.claim import Lost
+from published.pages import fill
+from published.stored import ROOT
 from tests.claim.worlds import CELLS, COSTS, each_best_once, result_of, runs_of
 from tests.support.small_result import RESULT
 
@@ -104,12 +106,31 @@ def test_longer_slices_show_nothing_of_the_claim_and_fill_a_part_of_their_own(
     assert not is_whole(longer)
     assert "(grid *full*), in slices of 200 ms or longer, not the grid's." in report.opening(longer)
     assert list(parts(longer)) == []
-    assert list(parts(replace(held, set=SETS["slices"]))) == []
-    ((part, _),) = parts(replace(lost, set=SETS["slices"], slice_ms=200))
+    ((part, said),) = parts(replace(lost, set=SETS["slices"], slice_ms=200))
     assert part == "slices"
+    assert "were measured again in slices of 200 ms (set *slices*, " in said
+    assert "| best fixed strategy in 200 ms |" in said
 
 
-def test_lost_cells_are_told_beside_what_they_are_in_longer_slices(
+def test_the_same_cells_in_the_claims_own_slices_fill_the_part_of_the_control(
+    lost: ClaimResult,
+) -> None:
+    ((part, said),) = parts(replace(lost, set=SETS["slices"]))
+    assert part == "slices-control"
+    assert "were measured again in the claim's own slices (set *slices*, " in said
+    assert "| best fixed strategy again |" in said
+    assert "None" not in said
+
+
+def test_each_part_that_a_result_fills_has_its_marks_on_the_page(tmp_path: Path) -> None:
+    page = tmp_path / "claim.md"
+    page.write_text((ROOT / "docs/claim.md").read_text())
+    for part in (*PARTS.values(), "answer"):
+        fill(page, part, f"what fills {part}")
+        assert page.read_text().count(f"what fills {part}\n") == 1
+
+
+def test_lost_cells_are_told_beside_what_they_are_measured_again(
     held: ClaimResult, lost: ClaimResult
 ) -> None:
     cells = [Lost(CELLS[2].name, "1.40 (1.34–1.44)", "nagle"), ELSEWHERE, UVLOOP]
@@ -117,10 +138,10 @@ def test_lost_cells_are_told_beside_what_they_are_in_longer_slices(
         (replace(held, slice_ms=200), "nagle", "held", "held 1, lost 0, and 0 are undecided"),
         (replace(lost, slice_ms=200), "nagle", "**lost**", "held 0, lost 1, and 0 are undecided"),
     ):
-        said, _, rows = in_longer_slices(result, cells).partition("\n\n")
+        said, _, rows = measured_again(result, cells).partition("\n\n")
         assert said.startswith(
             "Of the 2 cells of loop and threads that are lost in the claim, 1 of them to `nagle`, "
-            "1 were"
+            "1 were measured again in slices of 200 ms "
         )
         assert counts in said
         found, missing = [line.strip("| ").split(" | ") for line in rows.splitlines()[2:]]
@@ -136,13 +157,13 @@ def test_the_code_the_host_and_what_was_measured_before_are_told(held: ClaimResu
     clean = msgspec.structs.replace(held.code, commit=commit, is_changed=False)
     known = replace(held, set=SETS["slices"], slice_ms=200, environment=host, code=clean)
     told = "(set *slices*, 2026-01-01, commit 307af442, AMD EPYC, 2 cores, Linux 6.18): "
-    assert told in in_longer_slices(known, [ELSEWHERE])
-    assert "before" not in in_longer_slices(known, [ELSEWHERE])
+    assert told in measured_again(known, [ELSEWHERE])
+    assert "before" not in measured_again(known, [ELSEWHERE])
     changed = replace(known, code=msgspec.structs.replace(clean, is_changed=True), is_early=True)
-    said = in_longer_slices(changed, [ELSEWHERE])
+    said = measured_again(changed, [ELSEWHERE])
     assert "commit 307af442 with changes, " in said
     assert "Linux 6.18, and the measurement ended early): " in said
     unknown = replace(known, code=msgspec.structs.replace(clean, commit=None), environment={})
-    assert "(set *slices*, 2026-01-01): " in in_longer_slices(unknown, [ELSEWHERE])
-    again = in_longer_slices(replace(known, earlier=("one day", "another")), [ELSEWHERE])
+    assert "(set *slices*, 2026-01-01): " in measured_again(unknown, [ELSEWHERE])
+    again = measured_again(replace(known, earlier=("one day", "another")), [ELSEWHERE])
     assert "Set *slices* was measured before: one day; another." in again

@@ -1,4 +1,7 @@
-"""The cells that the claim lost, in longer slices than those it is judged by: for docs/claim.md."""
+"""The cells that the claim lost, measured again: for docs/claim.md.
+
+In longer slices than those it is judged by, and as the control in the claim's own.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from claim.page.wording import percent, ratio_text, told_earlier
 from claim.result import ClaimResult, runtimes_of
 
 
-def in_longer_slices(result: ClaimResult, lost: Sequence[Lost]) -> str:
+def measured_again(result: ClaimResult, lost: Sequence[Lost]) -> str:
     """Which of the `lost` cells are lost here, too, of the runtimes that were measured.
 
     Each of these cells has a row, whether it has a verdict or not.
@@ -30,11 +33,12 @@ def in_longer_slices(result: ClaimResult, lost: Sequence[Lost]) -> str:
         for each in result.judged.verdicts
         if each.is_deciding and result.cells[each.cell].name in names
     }
+    where = "again" if result.slice_ms is None else f"in {result.slice_ms} ms"
     header = (
         "cell",
         "best fixed strategy in the claim",
         f"`{OURS}` ÷ it",
-        f"best fixed strategy in {result.slice_ms} ms",
+        f"best fixed strategy {where}",
         f"`{OURS}` ÷ it",
         "outcome",
         f"`{OURS}` ÷ `{KERNEL_HOLDS}`",
@@ -48,10 +52,12 @@ def _counted(result: ClaimResult, lost: Sequence[Lost], measured: Sequence[Verdi
     count = count_figures(measured)
     before = sum(each.winner == KERNEL_HOLDS for each in lost)
     now = sum(each.rival == KERNEL_HOLDS for each in measured)
+    is_control = result.slice_ms is None
+    slices = "the claim's own slices" if is_control else f"slices of {result.slice_ms} ms"
     others, runtimes = result.others, " and ".join(runtimes_of(result))
     text = (
         f"Of the {len(lost)} cells of {runtimes} that are lost in the claim, {before} of them to "
-        f"`{KERNEL_HOLDS}`, {len(measured)} were measured in slices of {result.slice_ms} ms "
+        f"`{KERNEL_HOLDS}`, {len(measured)} were measured again in {slices} "
         f"({_whence(result)}): `{OURS}` held {count.held}, lost {count.lost}, and "
         f"{count.undecided} are undecided, with a margin of {percent(MARGIN)}; `{KERNEL_HOLDS}` is "
         f"the best fixed strategy in {now}."

@@ -12,7 +12,7 @@ from claim.grid import OURS
 from claim.judging.compare import LARGE_LOSS, MARGIN
 from claim.judging.judge import Count, count_figures
 from claim.page.goals import count_of, goals_of, holds
-from claim.page.longer import in_longer_slices
+from claim.page.longer import measured_again
 from claim.page.wording import percent
 from claim.result import ClaimResult, is_whole, runtimes_of
 
@@ -34,6 +34,7 @@ PARTS = {
     Kind("full", "confirm"): "confirmed",
     Kind("links", "confirm"): "links",
     Kind("full", "slices", has_longer_slices=True): "slices",
+    Kind("full", "slices"): "slices-control",
 }
 """Kind → the part of docs/claim.md that has it."""
 
@@ -71,8 +72,8 @@ def summary(result: ClaimResult) -> str:
 def parts(result: ClaimResult) -> Iterator[tuple[str, str]]:
     """Each part of docs/claim.md that this result fills (`pages.fill`), and its text."""
     part = PARTS.get(kind_of(result))
-    if part == "slices":
-        yield part, in_longer_slices(result, loopback().lost_cells)
+    if part in ("slices", "slices-control"):
+        yield part, measured_again(result, loopback().lost_cells)
     elif part is not None:
         yield part, summary(result)
     if part == "confirmed" and is_whole(result):
