@@ -139,7 +139,7 @@ def _read(said: bytes, kind: type[T]) -> T | str:
     try:
         return read(said, kind)
     except ValueError as error:
-        return f"what it says is {error}"
+        return str(error)
 
 
 def _each(

@@ -277,7 +277,7 @@ class Conductor(Struct):
             for each in done:
                 number = waiting.pop(each)
                 try:
-                    answer = _answer(each.result(), kind)
+                    answer = read(each.result(), kind)
                 except Exception as error:  # noqa: BLE001 - its host is left out, with this reason
                     self._leave_out(number, str(error) or type(error).__name__)
                 else:
@@ -332,11 +332,3 @@ class Conductor(Struct):
         self.tell(f"{host} is left out from now on: {why}")
         # Otherwise it would still send during the rounds of the others.
         self.generators[number].end()
-
-
-def _answer(said: bytes, kind: type[T]) -> T:
-    """What a host says. Raises ValueError, with a remedy, if it is not of this tinygram."""
-    try:
-        return read(said, kind)
-    except ValueError as error:
-        raise ValueError(f"what it says is {error}") from error

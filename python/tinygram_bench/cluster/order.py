@@ -18,14 +18,17 @@ from tinygram_bench.processes.orders import Listening
 T = TypeVar("T")
 
 
-def read(said: bytes, kind: type[T]) -> T:
-    """Read a host's message. Raises ValueError, with a remedy, if it is not of this tinygram."""
+def read(said: bytes, kind: type[T], what: str = "what it says") -> T:
+    """Read a host's message. Raises ValueError, with a remedy, if it is not of this tinygram.
+
+    `what`: how the error calls the message.
+    """
     try:
         return msgspec.json.decode(said, type=kind)
     except (ValueError, RecursionError) as error:
         raise ValueError(
-            f"none of tinygram {tinygram.__version__} ({error}): install the same version on all "
-            "hosts"
+            f"{what} is none of tinygram {tinygram.__version__} ({error}): install the same "
+            "version on all hosts"
         ) from error
 
 

@@ -162,7 +162,7 @@ class _Servers(Struct):
                 try:
                     found[host] = read(future.result(), kind)
                 except ValueError as wrong:
-                    self.lost[host] = Lost(f"what it says is {wrong}")
+                    self.lost[host] = Lost(str(wrong))
         return found
 
 
@@ -210,9 +210,9 @@ def read_of(ref: HostRef, said: bytes, kind: type[T], when: str) -> T:
     `when` it says that, for the error.
     """
     try:
-        return read(said, kind)
+        return read(said, kind, f"what {ref.host} says {when}")
     except ValueError as error:
-        raise UsageError(f"--cluster: what {ref.host} says {when} is {error}") from error
+        raise UsageError(f"--cluster: {error}") from error
 
 
 def check_versions(refs: Sequence[HostRef], facts: Sequence[Facts]) -> None:
