@@ -26,7 +26,7 @@ class Scripted:
     def __init__(
         self,
         host: str,
-        lengths_ns: list[int],
+        lengths_ns: list[int] | None = None,
         silent: str = "",
         failing: str = "",
         server: str = "server",
@@ -65,7 +65,7 @@ class Scripted:
     def _answer(self, step: str, order: bytes) -> object:
         if step == "begin":
             self._cases = msgspec.json.decode(order, type=BeginOrder).cases
-            return self._lengths_ns
+            return self._lengths_ns or [1] * (2 + len(self._cases))
         if step == "warm":
             return None
         return Measured(tuple(map(self._run_of, self._cases)), 10, None, 0)
@@ -100,12 +100,13 @@ def conductor(
 
 
 def test_all_hear_the_longest_lengths_and_the_same_start() -> None:
-    hosts = [Scripted("a", [20, 1, 9]), Scripted("b", [25, 3, 2]), Scripted("c", [5, 2, 2])]
+    lengths_ns = [20, 1, 9, 4], [25, 3, 2, 5], [5, 2, 2, 6]
+    hosts = [Scripted(name, own_ns) for name, own_ns in zip("abc", lengths_ns, strict=True)]
     made, told = conductor(*hosts)
     runs = made.run_cases(PLAN.cases, 0)
     for host in hosts:
         assert [step for step, _ in host.asked] == ["begin", "warm", "measure"]
-        assert msgspec.json.decode(host.asked[1][1]) == [25, 3, 9]
+        assert msgspec.json.decode(host.asked[1][1]) == [25, 3, 9, 6]
         assert msgspec.json.decode(host.asked[2][1]) == 123
     assert [run.counters["messages"] for run in runs] == [3, 3]
     assert [run.counters["step_error_ns"] for run in runs] == [28, 28]
@@ -113,7 +114,7 @@ def test_all_hear_the_longest_lengths_and_the_same_start() -> None:
 
 
 def test_cases_of_a_sweep_come_while_it_runs() -> None:
-    made, _ = conductor(Scripted("a", [1, 1, 1]), Scripted("b", [1, 1, 1]))
+    made, _ = conductor(Scripted("a"), Scripted("b"))
     made.run_cases(PLAN.cases, 0)
     (later,) = planned("loop/nodelay", rates_per_s=[9e3], takes_turns=True, clients=2).cases
     (run,) = made.run_cases([later], 0)
@@ -123,8 +124,8 @@ def test_cases_of_a_sweep_come_while_it_runs() -> None:
 
 @pytest.mark.parametrize("step", ["begin", "warm", "measure"])
 def test_a_host_that_fails_is_left_out_from_then_on(step: str) -> None:
-    failing = Scripted("b", [1, 1, 1], failing=step)
-    made, told = conductor(Scripted("a", [1, 1, 1]), failing, Scripted("c", [1, 1, 1]))
+    failing = Scripted("b", failing=step)
+    made, told = conductor(Scripted("a"), failing, Scripted("c"))
     for round in range(2):
         for run in made.run_cases(PLAN.cases, round):
             assert run.counters["generators"] == 2
@@ -142,19 +143,23 @@ REFUSED = "what it says is none of tinygram "
     ("step", "said", "why"),
     [
         ("begin", b'["20 ms"]', REFUSED),
-        ("begin", b"[1, 1]", "it did not tell the lengths of its slices"),
+        ("begin", b"[1, 1, 1]", "it did not tell the lengths of its slices"),
+        ("begin", b"[1, 1, 1, 1, 1]", "it did not tell the lengths of its slices"),
         ("warm", b"7", REFUSED),
         ("measure", b"{}", REFUSED),
         ("measure", b"[" * 100_000, REFUSED),
         ("measure", MEASURED, "it did not tell a run of each case"),
     ],
-    ids=["no lengths", "too few", "no silence", "no runs", "too deep", "none of the runs"],
+    ids=[
+        *("no lengths", "too few", "too many", "no silence"),
+        *("no runs", "too deep", "none of the runs"),
+    ],
 )
 def test_a_host_that_answers_something_else_is_left_out_and_told_of(
     step: str, said: bytes, why: str
 ) -> None:
-    odd = Scripted("b", [1, 1, 1], wrong={step: said})
-    made, told = conductor(Scripted("a", [1, 1, 1]), odd, Scripted("c", [1, 1, 1]))
+    odd = Scripted("b", wrong={step: said})
+    made, told = conductor(Scripted("a"), odd, Scripted("c"))
     for run in made.run_cases(PLAN.cases, 0):
         assert run.failure is None
         assert run.counters["generators"] == 2
@@ -165,16 +170,29 @@ def test_a_host_that_answers_something_else_is_left_out_and_told_of(
     assert odd.has_ended
 
 
+@pytest.mark.parametrize("count", [3, 5])
+@pytest.mark.parametrize("is_first", [False, True], ids=["second", "first"])
+def test_of_two_hosts_the_one_that_tells_other_lengths_is_left_out(
+    is_first: bool, count: int
+) -> None:
+    """No majority says how many there must be, and the first has no more right than the other."""
+    odd, fitting = Scripted("odd", [1] * count), Scripted("fitting")
+    made, _ = conductor(*((odd, fitting) if is_first else (fitting, odd)))
+    for run in made.run_cases(PLAN.cases, 0):
+        assert (run.failure, run.counters["generators"]) == (None, 1)
+    assert made.lost == {"odd": "it did not tell the lengths of its slices"}
+
+
 def test_what_a_host_that_is_left_out_still_does_is_ended() -> None:
-    slow = Scripted("slow", [1, 1, 1], silent="measure")
-    made, _ = conductor(Scripted("a", [1, 1, 1]), slow, Scripted("c", [1, 1, 1]), straggling_s=0.1)
+    slow = Scripted("slow", silent="measure")
+    made, _ = conductor(Scripted("a"), slow, Scripted("c"), straggling_s=0.1)
     made.run_cases(PLAN.cases, 0)
     assert slow.has_ended
 
 
 def test_generators_of_a_server_that_is_lost_are_left_out_and_the_others_go_on() -> None:
-    orphan = Scripted("b", [1, 1, 1], server="dead")
-    made, told = conductor(Scripted("a", [1, 1, 1]), orphan, servers=OneOfTwoServers())
+    orphan = Scripted("b", server="dead")
+    made, told = conductor(Scripted("a"), orphan, servers=OneOfTwoServers())
     for run in made.run_cases(PLAN.cases, 0):
         assert run.failure is None
         assert run.counters["generators"] == 1
@@ -194,11 +212,11 @@ def test_generators_of_a_server_that_is_lost_are_left_out_and_the_others_go_on()
 def test_a_host_that_straggles_or_is_silent_is_named(
     silent: str, straggling_s: float, silent_s: float, why: str
 ) -> None:
-    slow = Scripted("slow", [1, 1, 1], silent=silent)
+    slow = Scripted("slow", silent=silent)
     made, _ = conductor(
-        Scripted("a", [1, 1, 1]),
+        Scripted("a"),
         slow,
-        Scripted("c", [1, 1, 1]),
+        Scripted("c"),
         straggling_s=straggling_s,
         silent_s=silent_s,
     )
@@ -208,6 +226,6 @@ def test_a_host_that_straggles_or_is_silent_is_named(
 
 
 def test_without_any_host_the_runs_have_failed() -> None:
-    made, _ = conductor(*(Scripted(name, [1], failing="begin") for name in "abc"))
+    made, _ = conductor(*(Scripted(name, failing="begin") for name in "abc"))
     for run in made.run_cases(PLAN.cases, 0):
         assert "a: its disk is full" in (run.failure or "")

@@ -267,7 +267,7 @@ def conductor_of(servers: Servers, *generators: Scripted) -> tuple[Plan, Conduct
 
 
 def test_servers_are_asked_before_a_round_when_all_have_warmed_up_and_afterwards() -> None:
-    hosts = [Scripted(name, [1, 1, 1], answers=echo_answer) for name in "abc"]
+    hosts = [Scripted(name, answers=echo_answer) for name in "abc"]
     servers = Servers()
     plan, made = conductor_of(servers, *hosts)
     (run,) = made.run_cases(plan.cases, 4)
@@ -284,9 +284,9 @@ def test_servers_are_asked_before_a_round_when_all_have_warmed_up_and_afterwards
 
 
 def test_generators_whose_server_host_is_lost_are_left_out_before_they_begin() -> None:
-    orphan = Scripted("b", [1, 1, 1], server="dead", answers=echo_answer)
+    orphan = Scripted("b", server="dead", answers=echo_answer)
     servers = Servers(lost="dead")
-    plan, made = conductor_of(servers, Scripted("a", [1, 1, 1], answers=echo_answer), orphan)
+    plan, made = conductor_of(servers, Scripted("a", answers=echo_answer), orphan)
     (run,) = made.run_cases(plan.cases, 0)
     assert run.failure is None
     assert [host.failure for host in run.hosts] == [None, "its server dead is lost: it burns"]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
-from statistics import mode
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -119,9 +118,9 @@ class Conductor(Struct):
             },
             list[int],
         )
-        # All have the same cases, and must tell as many lengths.
-        usual = mode(map(len, begun.values())) if begun else 0
-        begun = self._fitting(begun, lambda each: len(each) == usual, "the lengths of its slices")
+        # A slice, a pause, and a wait for each case (`Agreement`): on a cluster none share slices.
+        count = 2 + len(cases)
+        begun = self._fitting(begun, lambda each: len(each) == count, "the lengths of its slices")
         lengths = [max(each) for each in zip(*begun.values(), strict=True)]
         warm = self._asked("warm", dict.fromkeys(begun, lengths), type(None))
         if not warm:
