@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -13,7 +14,7 @@ from tinygram_bench.cluster import running
 from tinygram_bench.cluster.conductor import Lost
 from tinygram_bench.cluster.order import Moment, Other
 from tinygram_bench.cluster.ray_hosts import HostRef
-from tinygram_bench.hosts.difference import Difference
+from tinygram_bench.hosts.difference import MOST_NS, Difference
 
 LEAD_S = 0.5
 ASKED: list[str] = []
@@ -101,9 +102,26 @@ def test_a_server_that_does_not_answer_is_lost(monkeypatch: pytest.MonkeyPatch) 
 
 
 WRONG = {"another kind": b'"soon"', "no JSON": b"{", "nothing": b"null"}
+TIMES = {"before its host was started": -1, "in 37 years": 1 << 60 | 1, "beyond 64 bits": 1 << 64}
+NO_TIMES = WRONG | {name: b"%d" % each for name, each in TIMES.items()}
+DIFFERENCE = {"since_ns": 1, "offset_ns": 1, "rate": 0.0, "bound_ns": 1}
+WRONG_LINES: dict[str, dict[str, float]] = {
+    "it stands still": {"rate": -1.0},
+    "it goes backwards": {"rate": -2.0},
+    "it is far too fast": {"rate": 1e300},
+    "it is ahead by centuries": {"offset_ns": 1 << 63},
+    "it is behind by more than 64 bits": {"offset_ns": -(1 << 64)},
+    "it was looked at in a century": {"since_ns": 1 << 62},
+    "it was looked at before it began": {"since_ns": -1},
+    "it is better known than well": {"bound_ns": -1},
+    "it is not known at all": {"bound_ns": 1 << 64},
+}
+NO_DIFFERENCES = WRONG | {
+    name: json.dumps(DIFFERENCE | each).encode() for name, each in WRONG_LINES.items()
+}
 
 
-@pytest.mark.parametrize("said", WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize("said", NO_TIMES.values(), ids=NO_TIMES)
 def test_a_server_that_tells_no_time_is_lost_by_name_and_another_gives_it(said: bytes) -> None:
     servers = servers_of(Asked("a", wrong={"now": said}), Asked("b", now_ns=3))
     found = servers.starts(LEAD_S)
@@ -111,11 +129,24 @@ def test_a_server_that_tells_no_time_is_lost_by_name_and_another_gives_it(said: 
     assert_is_refused(found["a"])
 
 
-@pytest.mark.parametrize("said", WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize("said", NO_DIFFERENCES.values(), ids=NO_DIFFERENCES)
 def test_a_server_that_tells_no_difference_is_lost_and_the_others_are_not(said: bytes) -> None:
     found = starts_of(Asked("a"), Asked("b", wrong={"clock": said}), Asked("c"))
     assert_is_refused(found["b"])
     assert {type(found[each]) for each in "ac"} == {Moment}
+
+
+@pytest.mark.parametrize("rate", [-0.5, 0.5])
+@pytest.mark.parametrize("offset_ns", [-MOST_NS, MOST_NS])
+@pytest.mark.parametrize("since_ns", [0, MOST_NS])
+def test_the_start_of_a_difference_within_its_bounds_can_be_told(
+    since_ns: int, offset_ns: int, rate: float
+) -> None:
+    far = Difference(since_ns, offset_ns, rate, 1)
+    other = Asked("b", wrong={"clock": msgspec.json.encode(far)})
+    found = starts_of(Asked("a", now_ns=MOST_NS), other)["b"]
+    assert isinstance(found, Moment)
+    assert msgspec.json.decode(msgspec.json.encode(found), type=Moment) == found
 
 
 def test_a_server_that_answers_a_ping_with_something_is_lost() -> None:

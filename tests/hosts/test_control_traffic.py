@@ -153,6 +153,7 @@ ORDERS: dict[str, list[object]] = {
     "publications in slices that overlap": publish(slices=SLICES | {"begins_ns": [0, 4]}),
     "a clock that is ahead by centuries": publish(difference=AHEAD | {"offset_ns": 1 << 63}),
     "a clock that runs backwards": publish(difference=AHEAD | {"rate": -1.0}),
+    "a clock that drifts as none does": publish(difference=AHEAD | {"rate": 2e-3}),
     "a start that was never": [*send(), {"type": "Tell", "number": 0, "order": {"at_ns": -1}}],
     "half an order": [BEGIN, line_of(tell())[:-10]],
     "an order that is too long": [

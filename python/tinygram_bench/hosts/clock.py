@@ -17,7 +17,7 @@ from typing import TypeVar
 from tinygram_bench.host.network.connections import end_when_silent, introduce
 from tinygram_bench.hosts.address import REMEDY
 from tinygram_bench.hosts.clock_server import TIME
-from tinygram_bench.hosts.difference import MOST_DRIFT, Difference, Followed
+from tinygram_bench.hosts.difference import MOST_DRIFT, MOST_NS, Difference, Followed
 from tinygram_bench.hosts.looks import JumpError, Look, difference, followed
 from tinygram_bench.processes.workers import RunError
 
@@ -41,8 +41,6 @@ _TELLING_NS = 120 * 10**9
 _MOST_LOOKS = 4_096
 FRESH_NS = 10**9
 """A clock drifts too little in this time to look again before a start."""
-_MOST_NS = 1 << 61
-"""No clock that began with its host has come so far: 73 years."""
 _NOTE_BYTES = 16
 
 
@@ -266,7 +264,7 @@ class Clock:
         answer = self._hear()
         heard_ns = time.monotonic_ns()
         (far_ns,) = TIME.unpack(answer)
-        if far_ns > _MOST_NS:
+        if far_ns > MOST_NS:
             raise RunError(f"the clock of {self._host} tells a time that no clock has: {far_ns} ns")
         middle_ns = (asked_ns + heard_ns) // 2
         return Look(middle_ns, far_ns - middle_ns, heard_ns - asked_ns)

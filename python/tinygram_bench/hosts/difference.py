@@ -4,21 +4,32 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from typing import Annotated
+
+from msgspec import Meta
 
 from tinygram_bench.model.value import Value
 
 MOST_DRIFT = 1_500e-6
 """The most drift between two clocks: each may be set faster or slower by 500 ppm (adjtimex(2)), and
 is wrong by less than 250 on its own. A difference that grows faster is a jump."""
+MOST_NS = 1 << 60
+"""No clock that began with its host has come so far: 36 years. A time below it that a `Difference`
+within its bounds converts fits into 64 bits."""
+ClockTime = Annotated[int, Meta(ge=0, le=MOST_NS)]
 
 
 class Difference(Value, frozen=True):
-    """Far minus near is `offset_ns + rate × (near − since_ns)`, wrong by `bound_ns` at most."""
+    """Far minus near is `offset_ns + rate × (near − since_ns)`, wrong by `bound_ns` at most.
 
-    since_ns: int
-    offset_ns: int
-    rate: float
-    bound_ns: int
+    A rate that is more than a drift may come of two looks in quick succession; at −1 and below no
+    far time would have a near one.
+    """
+
+    since_ns: ClockTime
+    offset_ns: Annotated[int, Meta(ge=-MOST_NS, le=MOST_NS)]
+    rate: Annotated[float, Meta(ge=-0.5, le=0.5)]
+    bound_ns: ClockTime
 
     def far_ns(self, near_ns: int) -> int:
         """A time of the near clock, converted to the far one."""
