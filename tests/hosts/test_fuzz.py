@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import lzma
 import os
+import re
 import socket
 import ssl
 import threading
 import time
+import tomllib
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -54,6 +57,7 @@ from tinygram_bench.workloads.rr import order as rr
 from tinygram_bench.workloads.sizes import order as sizes
 from tinygram_bench.workloads.stream.order import Order, ReceiverOrder, Report, Warm
 
+ROOT = Path(__file__).parents[2]
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "0"))
 BEGUN = Begin(0, Slices((0,), 10, 1), 1)
 CLIENT = Known("127.0.0.2", TOKEN)
@@ -299,3 +303,15 @@ def test_a_parser_refuses_what_it_does_not_know_and_raises_nothing_else(
     check()
     while time.monotonic() < until_s:
         check()
+
+
+def test_as_many_parsers_are_told_of_as_are_fuzzed() -> None:
+    """On the page of security each native target has its time; pages name numbers in words."""
+    page = (ROOT / "docs" / "security.md").read_text()
+    targets = tomllib.loads((ROOT / "fuzz" / "Cargo.toml").read_text())["bin"]
+    assert (len(targets), "fifteen in all" in page) == (15, True)
+    assert sum(map(int, re.findall(r"^- (\d+) of the native targets", page, re.M))) == 15
+    told = "".join((ROOT / name).read_text() for name in ("CONTRIBUTING.md", "Makefile"))
+    assert (len(TOGETHER), "five groups" in page, told.count("five groups")) == (5, True, 2)
+    files = {each.stem for each in (ROOT / "fuzz" / "fuzz_targets").rglob("*.rs")}
+    assert {each["name"] for each in targets} == files
