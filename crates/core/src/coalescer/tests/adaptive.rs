@@ -251,7 +251,7 @@ fn first_of_several(of_loop: Loop, singles: u64, work_ns: u64) -> u64 {
 }
 
 #[test]
-fn after_single_messages_a_loop_that_is_not_ours_writes_at_most_seven_of_a_slow_program_first() {
+fn after_single_messages_a_loop_that_is_not_ours_writes_seven_singly_and_then_the_rest() {
     for work_ns in [0, 1_000, 2_000, 15_000, 19_000] {
         // One iteration in seven is told of, and now and then one is held to look whether waiting brings
         // more; the first with several may be any of these.
