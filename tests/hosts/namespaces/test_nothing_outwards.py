@@ -29,10 +29,15 @@ pytestmark = needs_two_hosts
 
 
 def counted(protocol: str) -> dict[str, int]:
-    """Counters of this thread's network namespace; those of TCP are of IPv6, too."""
+    """Counters of this thread's network namespace: for TCP with IPv6, and for UDP without it."""
     lines = Path("/proc/thread-self/net/snmp").read_text().splitlines()
     names, values = (line.split()[1:] for line in lines if line.startswith(f"{protocol}:"))
     return dict(zip(names, map(int, values), strict=True))
+
+
+def counted_of_ipv6() -> dict[str, int]:
+    lines = Path("/proc/thread-self/net/snmp6").read_text().splitlines()
+    return {name: int(value) for name, value in map(str.split, lines)}
 
 
 @pytest.mark.parametrize("name", LOADS)
@@ -43,8 +48,10 @@ def test_the_far_host_opens_no_connection_and_sends_no_datagram(tmp_path: Path, 
             *options, "--rounds", 1, "--server", two.address, environment=two.environment
         )
         tcp, udp = two.on_far(lambda: counted("Tcp")), two.on_far(lambda: counted("Udp"))
+        of_ipv6 = two.on_far(counted_of_ipv6)
     assert [run["failure"] for run in done.runs] == [None] * len(done.runs), done.stderr
     # There are a control connection, one for the clock, and one of the load at least.
     assert tcp["PassiveOpens"] >= 3
     assert tcp["ActiveOpens"] == 0
     assert udp["OutDatagrams"] == 0
+    assert of_ipv6["Udp6OutDatagrams"] == 0
