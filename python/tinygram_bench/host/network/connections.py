@@ -126,8 +126,8 @@ def introduce(sock: socket.socket, token: bytes | None) -> None:
 def received_whole(sock: socket.socket, length: int, limit_s: float) -> bytes:
     """The next `length` bytes, however they are cut; fewer where the connection ends before.
 
-    A socket with a timeout returns a part in spite of MSG_WAITALL, because it does not block. The
-    socket has another timeout afterwards. Raises OSError, also when all have not come in time.
+    A socket with a timeout returns a part in spite of MSG_WAITALL, because it does not block. This
+    changes the socket's timeout. Raises OSError, also when all have not come in time.
     """
     give_up_s = time.monotonic() + limit_s
     received = b""
