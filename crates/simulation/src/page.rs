@@ -5,8 +5,8 @@ use std::{
     fmt::Write,
 };
 use tinygram_simulation::{
-    Bound, CONFIRMING_MODELS, Grid, Judged, Link, Machine, Model, Summary, TUNING_MODELS, judge,
-    summary,
+    Bound, CONFIRMING_MODELS, Grid, Judged, Link, LoopKind, Machine, Model, Summary, TUNING_MODELS,
+    judge, summary,
 };
 
 /// Seeds of the arrivals.
@@ -22,7 +22,7 @@ pub fn page(machine: &Machine) -> String {
     let mut page = String::from("# Strategies in virtual time\n\n");
     told(&mut page, &loops, &threads);
     page.push('\n');
-    page.push_str(METHOD);
+    page.push_str(&method(machine));
     part(&mut page, "Loops, on loopback and over links", &loops);
     part(&mut page, "Threads that share a connection", &threads);
     for (title, grid) in OTHER_GRIDS {
@@ -156,7 +156,13 @@ pub fn cells(machine: &Machine, part: &str) -> String {
     text
 }
 
-const METHOD: &str = "\
+/// What the models are, and what is guessed in them.
+fn method(machine: &Machine) -> String {
+    let [ours, foreign, plain] =
+        [LoopKind::Resting, LoopKind::Foreign, LoopKind::Plain].map(|it| machine.costs(it));
+    let us = |ns: u64| ns as f64 / 1e3;
+    format!(
+        "\
 The library's own `Coalescer` decides in models of three loops: an event loop that says when it rests, one that does not
 (uvloop), and a program's own loop; and of threads that share a connection, on the core of the thread that writes for them and
 beside it. What calls, iterations, sleeps and writes cost was measured (`make costs`), and is scaled to six hosts; five others
@@ -169,10 +175,19 @@ same each time. The first two grids have three seeds, the others one.
 What it leaves out: the receiver's work beyond waking and reading, other connections, waits for a lock, caches, a host that
 takes the core away, and as fixed strategies holds between 10 and 100 µs. `nagle` pays for a write of each message in full, so
 that loads which threads lose to it on a host are not lost here. Seven costs are guessed: telling a thread and changing to it
-(2.5 and 5 µs), telling our loop of an iteration's end (0.1), having another loop call us (0.5), a read when bytes are there
-(1.5), an acknowledgement that comes over a link (1), and the kernel's slack of a plain loop's timers (50).
+({} and {} µs), telling our loop of an iteration's end ({}), having another loop call us ({}), a read when bytes are there
+({}), an acknowledgement that comes over a link ({}), and the kernel's slack of a plain loop's timers ({}).
 
-";
+",
+        us(ours.notify_ns),
+        us(ours.writer_wake_ns),
+        us(ours.tick_ns),
+        us(foreign.tick_ns),
+        us(ours.read_ns),
+        us(ours.acknowledgement_ns),
+        us(plain.timer_slack_ns),
+    )
+}
 
 type GridOf = fn(u64) -> Grid;
 /// Paced cells, and those flat out.
