@@ -85,10 +85,10 @@ def _programs_of_readme() -> str:
     feed = ratios(tables["programs"].rows, "aiohttp", "WebSocket")
     return (
         "An HTTP server that answers in pieces gains most: uvicorn makes "
-        f"{_range(plain)} times as many plain responses and {_range(chunks)} times as many in 20 "
+        f"{span(plain)} times as many plain responses and {span(chunks)} times as many in 20 "
         "chunks,\n"
         "each in one write. A WebSocket feed on aiohttp makes "
-        f"{_range(feed)} times as many messages."
+        f"{span(feed)} times as many messages."
     )
 
 
@@ -138,8 +138,10 @@ def ratios(rows: Sequence[Row], *words: str) -> list[float]:
     return [median for median in medians if median < _STALL]
 
 
-def _range(values: Sequence[float]) -> str:
-    return f"{min(values):.1f} to {max(values):.1f}"
+def span(values: Sequence[float]) -> str:
+    """From the least to the greatest; one number where both round to the same."""
+    least, most = f"{min(values):.1f}", f"{max(values):.1f}"
+    return least if least == most else f"{least} to {most}"
 
 
 def _percent(value: float) -> str:

@@ -103,6 +103,11 @@ def test_rows_whose_base_loop_stalls_are_in_no_range() -> None:
     assert summaries.ratios(rows, "uvicorn", "in chunks") == [1.7]
 
 
+def test_a_span_of_equal_numbers_is_one_number() -> None:
+    assert summaries.span([3.733, 3.74]) == "3.7"
+    assert summaries.span([1.34, 1.2, 1.25]) == "1.2 to 1.3"
+
+
 def test_shares_are_as_fine_as_they_are_small() -> None:
     assert summaries.mean_and_worst(Cost(0.14, 17.4, 3)) == "0.1 and 17 %"
     assert summaries.mean_and_worst(Cost(287.4, 1_817, 3)) == "287 and 1,817 %"
