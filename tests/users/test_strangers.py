@@ -12,6 +12,7 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,11 @@ def ports_of(command: Command) -> list[int]:
     return [port for pid in pids for port in listeners_of(pid)]
 
 
+def _listens_or_ended(command: Command, process: subprocess.Popen[str]) -> bool:
+    """Who looks too late finds a command that has served its client and ended."""
+    return bool(ports_of(command)) or process.poll() is not None
+
+
 def started_without_its_client(
     command: Command, arguments: tuple[object, ...]
 ) -> tuple[subprocess.Popen[str], list[int]]:
@@ -94,7 +100,8 @@ def started_without_its_client(
     """
     for _ in range(ATTEMPTS):
         process = command.start(*arguments, "--rounds", 1)
-        wait_until(lambda: bool(ports_of(command)), LONGEST_S, "it listens")
+        is_there = partial(_listens_or_ended, command, process)
+        wait_until(is_there, LONGEST_S, "it listens, or has ended")
         process.send_signal(signal.SIGSTOP)
         others = [pid for pid, name in command.processes().items() if name not in SERVERS]
         for pid in others:
