@@ -18,7 +18,7 @@ from claim.result import About, ClaimResult, earlier_of, is_whole
 from published.claim import Lost
 from published.pages import fill
 from published.stored import ROOT
-from tests.claim.worlds import CELLS, COSTS, each_best_once, result_of, runs_of
+from tests.claim.worlds import CELLS
 from tests.support.small_result import RESULT
 
 from tinygram_bench.model import store
@@ -28,16 +28,6 @@ ELSEWHERE = Lost("threads, 10k/s constant × 4, 100 B", "1.10 (1.07–1.13)", "c
 ELSEWHERE_IS = (ELSEWHERE.cell, ELSEWHERE.winner, ELSEWHERE.ratio)
 UVLOOP = Lost("uvloop, flat out × 1, 100 B", "1.10 (1.07–1.13)", "nagle")
 """One of a runtime that they have not."""
-
-
-@pytest.fixture(scope="module")
-def held() -> ClaimResult:
-    return result_of(each_best_once(100_000.0))
-
-
-@pytest.fixture(scope="module")
-def lost() -> ClaimResult:
-    return result_of(runs_of(CELLS, {**COSTS, "nagle": 40_000.0}))
 
 
 def keep(folder: Path, *studies: About) -> None:

@@ -19,13 +19,11 @@ from claim.result import About, ClaimResult, claim_of, is_whole
 from claim.runs import Measured
 from tests.claim.worlds import (
     CELLS,
-    COSTS,
     LOOP,
     changed,
     each_best_once,
     late,
     result_of,
-    runs_of,
 )
 from tests.support.small_result import RESULT
 
@@ -40,16 +38,6 @@ from tinygram_bench.report import answer_of
 def small_grid(monkeypatch: pytest.MonkeyPatch) -> None:
     """The claim is about these few cells."""
     monkeypatch.setitem(GRIDS, "full", lambda _: list(CELLS))
-
-
-@pytest.fixture(scope="module")
-def held() -> ClaimResult:
-    return result_of(each_best_once(100_000.0))
-
-
-@pytest.fixture(scope="module")
-def lost() -> ClaimResult:
-    return result_of(runs_of(CELLS, {**COSTS, "nagle": 40_000.0}))
 
 
 def stored(claim: ClaimResult) -> Result:

@@ -21,7 +21,7 @@ FLAT_OUT = Cell("loop", None, None, 64, 100)
 EQUAL: Mapping[str, float] = dict.fromkeys(LOOP.strategies, 100_000.0)
 CELLS = (LOOP, FLAT_OUT, Cell("threads", 50_000.0, "onoff", 4, 100))
 COSTS = {**EQUAL, "combine": 100_000.0}
-"""Of the strategies of each of `CELLS`."""
+"""What each strategy of `CELLS` costs, in ns."""
 Noise = Callable[[random.Random], float]
 
 

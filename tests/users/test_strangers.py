@@ -86,7 +86,7 @@ def ports_of(command: Command) -> list[int]:
 
 
 def _listens_or_ended(command: Command, process: subprocess.Popen[str]) -> bool:
-    """Who looks too late finds a command that has served its client and ended."""
+    """Whether it listens, or has ended: seen too late, it has served its client already."""
     return bool(ports_of(command)) or process.poll() is not None
 
 

@@ -93,7 +93,7 @@ class Above(asyncio.BufferedProtocol):
 
 
 Contexts = tuple[ssl.SSLContext, ssl.SSLContext]
-"""Of a client and of its server."""
+"""The contexts of a client and of its server."""
 
 
 def tls_1_2() -> Contexts:
@@ -151,10 +151,18 @@ class Ends:
     def _shake_hands(self) -> None:
         self.below = Below()
         self.tls.connection_made(self.below)
+        self._until_agreed(self._taken_from_below)
+
+    def _taken_from_below(self) -> bytes:
+        written = b"".join(self.below.written)
+        self.below.written.clear()
+        return written
+
+    def _until_agreed(self, written: Callable[[], bytes]) -> None:
+        """Carry the handshake on; `written` takes what TLS has written since it was last asked."""
         is_over = False
         while not is_over:
-            self._to_peer.write(b"".join(self.below.written))
-            self.below.written.clear()
+            self._to_peer.write(written())
             with suppress(ssl.SSLWantReadError):
                 self._peer.do_handshake()
                 is_over = True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 import time
 from asyncio.selector_events import _SelectorSocketTransport  # type: ignore[attr-defined]
 from collections.abc import Callable, Iterator
@@ -37,15 +36,11 @@ class SocketEnds(Ends):
         self.socket.setblocking(False)
         self.peer_socket.setblocking(False)
         self.below = _SelectorSocketTransport(self.loop, self.socket, self.tls)
-        is_over = False
-        while not is_over:
-            self.turn()
-            self._to_peer.write(self._ciphertext())
-            with suppress(ssl.SSLWantReadError):
-                self._peer.do_handshake()
-                is_over = True
-            self.arrive(self._from_peer.read())
-        self.above.sizehints.clear()
+        self._until_agreed(self._written_in_a_turn)
+
+    def _written_in_a_turn(self) -> bytes:
+        self.turn()
+        return self._ciphertext()
 
     def arrive(self, ciphertext: bytes) -> None:
         """Let TLS read this from its socket, each piece by itself."""

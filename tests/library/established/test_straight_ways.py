@@ -97,7 +97,7 @@ def the_protocol_fails_on_a_record(it: SocketEnds) -> None:
 
 def the_transport_below_takes_nothing(it: SocketEnds) -> None:
     it.below._empty_waiter = it.loop.create_future()
-    # So that what TLS writes is for the transport below.
+    # A transport that has bytes of its own is handed what TLS writes.
     it.below._buffer.extend(b"x")
     it.write(b"one")
     it.below._buffer.clear()
